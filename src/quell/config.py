@@ -1,0 +1,88 @@
+"""TOML and environment → one frozen Settings. A bad file is an error, never a default."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from quell.core.errors import BadConfig
+from quell.core.ladder import LONGEST_WAIT
+from quell.core.settings import Settings
+
+# section.key in the file → field of Settings
+KEYS = {
+    "kill.grace": "kill_grace",
+    "stop.exit_wait": "stop_exit_wait",
+    "stop.grace": "stop_grace",
+    "children.grace": "children_grace",
+    "children.keep": "children_keep",
+    "spawn.place": "place",
+    "spawn.timeout": "spawn_timeout",
+    "tmux.server": "tmux_server",
+}
+
+
+def config_path(env: Mapping[str, str]) -> str:
+    if env.get("QUELL_CONFIG"):
+        return env["QUELL_CONFIG"]
+    base = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME", "/"), ".config")
+    return os.path.join(base, "quell", "config.toml")
+
+
+def state_home(env: Mapping[str, str]) -> str:
+    if env.get("QUELL_HOME"):
+        return os.path.abspath(env["QUELL_HOME"])
+    base = env.get("XDG_STATE_HOME") or os.path.join(env.get("HOME", "/"), ".local", "state")
+    return os.path.join(base, "quell")
+
+
+def load(env: Mapping[str, str]) -> Settings:
+    """The settings; a file that was named but is not there is an error, an unnamed one is not."""
+    path = config_path(env)
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except FileNotFoundError:
+        if env.get("QUELL_CONFIG"):
+            raise BadConfig(f"QUELL_CONFIG names {path}, which is not there") from None
+        return Settings()
+    except OSError as error:
+        raise BadConfig(f"cannot read {path}: {error.strerror}") from error
+    import tomllib
+
+    try:
+        return parsed(tomllib.loads(text.decode()), path)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadConfig(f"{path} is not valid TOML: {error}", "mend or remove the file") from error
+
+
+def parsed(data: Mapping[str, Any], path: str) -> Settings:
+    fields: dict[str, Any] = {}
+    for section, table in data.items():
+        if not isinstance(table, dict):
+            raise BadConfig(f"{path}: '{section}' is not a section", _known())
+        for key, value in table.items():  # pyright: ignore[reportUnknownVariableType]
+            name = KEYS.get(f"{section}.{key}")
+            if name is None:
+                raise BadConfig(f"{path}: unknown setting {section}.{key}", _known())
+            fields[name] = _checked(path, f"{section}.{key}", name, value)
+    return Settings(**fields)
+
+
+def _checked(path: str, key: str, name: str, value: Any) -> Any:
+    default = Settings._field_defaults[name]
+    if isinstance(default, float):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and 0 <= value <= LONGEST_WAIT:
+            return float(value)
+        raise BadConfig(f"{path}: {key} must be seconds between 0 and {LONGEST_WAIT:.0f}")
+    if isinstance(default, tuple):
+        if isinstance(value, list) and all(isinstance(part, str) for part in value):  # pyright: ignore[reportUnknownVariableType]
+            return tuple(value)  # pyright: ignore[reportUnknownArgumentType]
+        raise BadConfig(f"{path}: {key} must be a list of texts")
+    if isinstance(value, str):
+        return value
+    raise BadConfig(f"{path}: {key} must be a text")
+
+
+def _known() -> str:
+    return f"known settings: {', '.join(sorted(KEYS))}"

@@ -1,0 +1,56 @@
+"""The durable identity of an agent, and what it may be called."""
+
+import re
+from typing import NamedTuple
+
+from quell.core.errors import BadRequest
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+RESERVED = frozenset({"all", "self", "none"})
+
+
+class Agent(NamedTuple):
+    """Never deleted by a kill: everything that a later resume needs is here."""
+
+    name: str
+    kind: str
+    cwd: str
+    args: tuple[str, ...] = ()  # what the person asked for: after the program, or the whole command
+    env: tuple[tuple[str, str], ...] = ()  # asked for with --env
+    place: str = "headless"
+    server: str = ""  # which tmux server or kitty socket
+    team: str = ""
+    tag: str = ""
+    role: str = ""
+    task: str = ""
+    keep: tuple[str, ...] = ()  # globs of children that may outlive it
+    conversation: str = ""
+    created_at: str = ""
+
+
+def checked_name(name: str, what: str = "name") -> str:
+    """`name` if it is safe in tmux, a path and a shell; else an error that proposes one."""
+    if NAME.fullmatch(name) and name.lower() not in RESERVED and not name.isdigit():
+        return name
+    shown = name if len(name) <= 40 and name.isprintable() else repr(name[:40]) + "…"
+    why = "is reserved" if name.lower() in RESERVED or name.isdigit() else "is not usable"
+    raise BadRequest(
+        f"the {what} {shown} {why}: letters, digits, '-' and '_', at most 64",
+        f"try {proposed_name(name)}",
+    )
+
+
+def proposed_name(name: str) -> str:
+    """The nearest legal name."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64]
+    if not plain or plain.isdigit() or plain.lower() in RESERVED:
+        plain = f"agent-{plain}".rstrip("-")
+    return plain
+
+
+def next_name(kind: str, taken: frozenset[str]) -> str:
+    """`claude-1`, `claude-2`, …: the first number that no agent ever had."""
+    number = 1
+    while f"{kind}-{number}" in taken:
+        number += 1
+    return f"{kind}-{number}"

@@ -1,0 +1,255 @@
+"""What the verbs need of the world, cut at the domain. The plugs are elsewhere."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from quell.core.agent import Agent
+from quell.core.kind import Kind
+from quell.core.ladder import Ladder
+from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
+from quell.core.receipt import Climbed, Ended, Proof, Receipt, Survivor
+from quell.core.run import Ending, Orphan, Place, Run
+from quell.core.settings import Settings
+
+# -- the store ---------------------------------------------------------------------------------
+
+
+class Won(NamedTuple):
+    """This caller, and nobody else, may end the run."""
+
+    run: Run
+
+
+class Held(NamedTuple):
+    """Somebody else is spawning or ending it."""
+
+    run: Run
+
+
+class Over(NamedTuple):
+    run: Run
+
+
+Claim = Won | Held | Over
+
+
+class Happened(NamedTuple):
+    """One line of the audit trail."""
+
+    id: int
+    at: str
+    type: str
+    agent: str
+    run: str
+    data: dict[str, Any]
+
+
+class Store(Protocol):
+    def add_run(self, agent: Agent, run: Run) -> None: ...
+    def born(self, run: Run) -> None: ...
+    def claim(self, run: str, ending: Ending, owner: ProcessId, dead: ProcessId | None) -> Claim: ...
+    def climbing(self, rungs: Sequence[tuple[str, str]]) -> None: ...
+    def spare(self, run: str, receipt: Receipt) -> None: ...
+    def end(self, run: Run, receipt: Receipt, orphans: Sequence[Orphan]) -> None: ...
+    def agent(self, name: str) -> Agent | None: ...
+    def agents(self) -> list[Agent]: ...
+    def set_conversation(self, agent: str, conversation: str) -> None: ...
+    def run(self, run: str) -> Run | None: ...
+    def live_runs(self) -> list[Run]: ...
+    def last_runs(self) -> dict[str, Run]: ...
+    def runs_of(self, agent: str) -> list[Run]: ...
+    def receipt(self, run: str) -> Receipt | None: ...
+    def orphans(self) -> list[Orphan]: ...
+    def track(self, orphans: Sequence[Orphan]) -> None: ...
+    def untrack(self, processes: Sequence[ProcessId]) -> None: ...
+    def note(self, type: str, agent: str, run: str, data: Mapping[str, Any]) -> None: ...
+    def events(self, after: int, agent: str, limit: int) -> list[Happened]: ...
+    def close(self) -> None: ...
+
+
+# -- the kernel --------------------------------------------------------------------------------
+
+
+class Target(NamedTuple):
+    """One run to be ended, as far as the kernel is concerned."""
+
+    run: str
+    rundir: str
+    keeper: ProcessId | None
+    process: ProcessId | None
+    cgroup: str
+    ladder: Ladder
+    known: tuple[ProcessId, ...] = ()  # members seen before
+    keep: tuple[str, ...] = ()
+    alone: bool = False  # only the named processes, not what belongs to the run besides: orphans
+
+
+class Journal(NamedTuple):
+    """What a keeper wrote down. Fields stay None until it has."""
+
+    keeper: ProcessId | None = None
+    process: ProcessId | None = None
+    cgroup: str = ""
+    failure: str = ""  # why the command could not be started
+    cause: str = ""  # what made the run end: exit, asked, hangup, signal
+    exit_code: int | None = None
+    exit_signal: int | None = None
+    max_rss_kb: int | None = None
+    cpu_seconds: float | None = None
+    ended: bool = False  # the keeper has finished
+    proven: bool = False  # because wait() said that no child is left
+    at: str = ""
+    rungs: tuple[Climbed, ...] = ()
+    processes: tuple[Ended, ...] = ()
+    survivors: tuple[Survivor, ...] = ()
+    kept: tuple[Survivor, ...] = ()
+    kept_ids: tuple[ProcessId, ...] = ()
+
+
+class Fall(NamedTuple):
+    """What came of climbing one ladder."""
+
+    run: str
+    proof: Proof
+    began: bool  # something was alive when we started
+    denied: bool  # the kernel refused every signal
+    rungs: tuple[Climbed, ...]
+    processes: tuple[Ended, ...]
+    survivors: tuple[Survivor, ...]
+    survivor_ids: tuple[ProcessId, ...]
+    journal: Journal
+    millis: int
+    warnings: tuple[str, ...] = ()
+
+
+class Order(NamedTuple):
+    """What a keeper is told to run."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]
+    grace: float  # for what the agent leaves behind
+    keep: tuple[str, ...] = ()  # globs of children that may outlive it
+    shared: tuple[tuple[str, str], ...] = ()  # (glob, programs it serves): spared while in use
+
+
+class Cradle(NamedTuple):
+    """Where a keeper will report its birth."""
+
+    rundir: str
+    fifo: int
+
+
+class Kernel(Protocol):
+    def me(self) -> ProcessId: ...
+    def identify(self, pid: int) -> ProcessId | None: ...
+    def look(self, process: ProcessId) -> Alive | Gone | Unknown: ...
+    def command(self, pid: int) -> str: ...
+    def argv(self, pid: int) -> tuple[str, ...]: ...
+    def parent(self, pid: int) -> int: ...
+    def ancestors(self) -> tuple[int, ...]: ...
+    def cwd(self, pid: int) -> str: ...
+    def stamp(self, pid: int) -> str | None: ...
+    def foreign(self) -> list[Member]: ...
+    def stamps(self) -> dict[str, list[Member]]: ...
+    def members(self, target: Target, protected: Sequence[ProcessId] = ()) -> list[Member]: ...
+    def prepare(self, rundir: str, order: Order) -> Cradle: ...
+    def keeper_argv(self, rundir: str, *, detach: bool) -> tuple[str, ...]: ...
+    def await_birth(self, cradle: Cradle, seconds: float) -> Journal: ...
+    def become_keeper(self, rundir: str) -> None: ...
+    def discard(self, rundir: str) -> None: ...
+    def journal(self, rundir: str) -> Journal: ...
+    def cancel(self, rundir: str) -> None: ...
+    def wait(self, processes: Sequence[ProcessId], seconds: float) -> None: ...
+    def climb(
+        self,
+        targets: Sequence[Target],
+        protected: Sequence[ProcessId],
+        record: Callable[[Sequence[tuple[str, str]]], None],
+        ask: Callable[[str], str],
+    ) -> dict[str, Fall]: ...
+
+
+# -- places ------------------------------------------------------------------------------------
+
+
+class Launch(NamedTuple):
+    """What a place needs to start a keeper."""
+
+    run: str
+    name: str
+    argv: tuple[str, ...]
+    cwd: str
+    server: str = ""
+    session: str = ""
+    rundir: str = ""
+
+
+class Present(NamedTuple):
+    """The pane is there and is the run's own."""
+
+    pid: int
+    command: str = ""
+
+
+class Absent(NamedTuple):
+    why: str = "closed"  # or: somebody else's
+
+
+PaneSighting = Present | Absent | Unknown
+
+
+class Closing(NamedTuple):
+    closed: bool
+    retry: str = ""
+    why: str = ""
+
+
+class Terminal(Protocol):
+    """A way to show agents: tmux, kitty, wezterm, or none."""
+
+    name: str
+    has_panes: bool
+
+    def open(self, launch: Launch) -> Place: ...
+    def look(self, place: Place, run: str) -> PaneSighting: ...
+    def screen(self, place: Place) -> str: ...
+    def type_line(self, place: Place, clear: tuple[str, ...], line: str) -> None: ...
+    def close(self, place: Place, run: str) -> Closing: ...
+    def adopt(self, pane: str, server: str, run: str) -> tuple[Place, int]: ...
+
+
+# -- all of it ---------------------------------------------------------------------------------
+
+
+class World(Protocol):
+    """Everything a verb may touch."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def home(self) -> str: ...
+    @property
+    def env(self) -> Mapping[str, str]: ...
+    @property
+    def cwd(self) -> str: ...
+    def now(self) -> str: ...
+    def glob(self, pattern: str) -> list[str]: ...
+    def is_directory(self, path: str) -> bool: ...
+    def touched_at(self, path: str) -> float | None: ...
+    def seconds(self) -> float: ...
+    def leave_receipt(self, run: str, receipt: Receipt) -> None: ...
+    def left_receipt(self, run: str) -> Receipt | None: ...
+    def new_id(self) -> str: ...
+    def new_uuid(self) -> str: ...
+    def rundir(self, run: str) -> str: ...
+    def place(self, name: str) -> Terminal: ...
+    def kind(self, name: str) -> Kind: ...
+    def kind_names(self) -> tuple[str, ...]: ...
+    def recognise(self, argv: Sequence[str]) -> str: ...

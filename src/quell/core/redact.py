@@ -1,0 +1,29 @@
+"""Hides what looks like a secret before a screen or a command line is stored."""
+
+import re
+
+SCREEN_LIMIT = 16_384  # characters of a last screen that are kept
+
+_ASSIGNED = re.compile(
+    r"(?i)\b([a-z0-9_-]*(?:api[_-]?key|token|secret|passw(?:or)?d|authorization|credential)[a-z0-9_-]*)"
+    r"(\s*[=:]\s*|\s+)(\"[^\"]+\"|'[^']+'|(?:bearer\s+)?[^\s\"']{6,})"
+)
+_SHAPED = re.compile(
+    r"\b(?:sk-[A-Za-z0-9_-]{12,}|gh[pousr]_[A-Za-z0-9]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]{10,})"
+)
+_URL_LOGIN = re.compile(r"(\w+://[^\s/:@]*:)[^\s/@]+@")
+
+
+def redacted(text: str) -> str:
+    """`text` without keys, tokens and passwords, as far as their shape gives them away."""
+    text = _ASSIGNED.sub(r"\1\2[redacted]", text)
+    text = _SHAPED.sub("[redacted]", text)
+    return _URL_LOGIN.sub(r"\1[redacted]@", text)
+
+
+def kept_screen(text: str) -> str:
+    """The end of a screen, printable and redacted, short enough to store."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    plain = "\n".join(lines).strip("\n")[-SCREEN_LIMIT:]
+    return redacted("".join(c for c in plain if c.isprintable() or c == "\n"))

@@ -1,0 +1,109 @@
+"""What a person may write to name agents, and whom that means."""
+
+import difflib
+import fnmatch
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quell.core.errors import Ambiguous, BadRequest, NoSuchAgent, NoSuchGroup
+
+
+class Candidate(NamedTuple):
+    """Somebody who can be meant: a live run, the last run of an ended agent, or an orphan."""
+
+    agent: str
+    run: str
+    live: bool = True
+    orphan: bool = False
+    tag: str = ""
+    team: str = ""
+    session: str = ""
+    pane: str = ""
+    pids: tuple[int, ...] = ()
+
+    @property
+    def current(self) -> bool:
+        return self.live or self.orphan
+
+
+class Chosen(NamedTuple):
+    target: str
+    label: str  # how the summary names the group: "tag:dev", "all"; empty for a single agent
+    candidates: tuple[Candidate, ...]
+
+
+def choose(target: str, candidates: Sequence[Candidate]) -> Chosen:
+    """Everybody that `target` means; nobody, or more than one where one is meant, is an error."""
+    word, colon, value = target.partition(":")
+    if colon and word in _GROUPS:
+        return _group(target, word, value, candidates)
+    if target == "all":
+        return Chosen(target, "all", tuple(c for c in candidates if c.current))
+    if any(mark in target for mark in "*?["):
+        found = tuple(
+            c for c in candidates if c.current and fnmatch.fnmatchcase(c.agent, target)
+        )
+        if not found:
+            raise NoSuchAgent(target)
+        return Chosen(target, target, found)
+    return Chosen(target, "", _one(target, word if colon else "", value, candidates))
+
+
+_GROUPS = ("tag", "team")
+_SINGLES = ("pid", "id", "name", "session", "pane")
+
+
+def _group(target: str, word: str, value: str, candidates: Sequence[Candidate]) -> Chosen:
+    if not value:
+        raise BadRequest(f"'{target}' names no {word}", f"write {word}:NAME")
+    found = [c for c in candidates if getattr(c, word) == value]
+    if not found:
+        raise NoSuchGroup(word, value)
+    return Chosen(target, target, tuple(c for c in found if c.current))
+
+
+def _one(
+    target: str, word: str, value: str, candidates: Sequence[Candidate]
+) -> tuple[Candidate, ...]:
+    if word and word not in _SINGLES:
+        raise BadRequest(
+            f"'{target}' is no target: '{word}:' is unknown",
+            "use NAME, PID, pid:N, id:RUN, session:X, tag:X, team:X, %pane, a glob, or all",
+        )
+    if word == "pid" or (not word and target.isdigit()):
+        return _by_pid(target, value if word else target, candidates)
+    if word == "pane" or (not word and target.startswith("%")):
+        return _only(target, [c for c in candidates if c.current and c.pane == (value or target)])
+    if word == "session":
+        return _only(target, [c for c in candidates if c.current and c.session == value])
+    if word == "id":
+        return _only(target, [c for c in candidates if value and c.run.startswith(value)])
+    name = value if word else target
+    exact = [c for c in candidates if c.agent == name]
+    if not exact and not word:
+        exact = [c for c in candidates if c.live and c.session and c.session == name]
+    return _only(target, exact, names=tuple(sorted({c.agent for c in candidates})))
+
+
+def _by_pid(
+    target: str, number: str, candidates: Sequence[Candidate]
+) -> tuple[Candidate, ...]:
+    if not number.isdigit():
+        raise BadRequest(f"'{target}' is no PID", "write pid:N with a whole number")
+    pid = int(number)
+    if pid <= 1:
+        raise BadRequest(f"PID {pid} is never a target", "name an agent: quell list")
+    return _only(target, [c for c in candidates if c.current and pid in c.pids])
+
+
+def _only(
+    target: str, found: list[Candidate], names: tuple[str, ...] = ()
+) -> tuple[Candidate, ...]:
+    """All candidates of the one agent that was meant: its run and its orphans."""
+    agents = {c.agent for c in found}
+    if not found:
+        raise NoSuchAgent(target, tuple(difflib.get_close_matches(target, names, 3, 0.6)))
+    if len(agents) > 1:
+        raise Ambiguous(target, tuple(sorted(agents)))
+    current = tuple(c for c in found if c.current)
+    return current or (found[-1],)

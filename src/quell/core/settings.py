@@ -1,0 +1,14 @@
+"""Everything a person can set, with its default. Read from files by config.py."""
+
+from typing import NamedTuple
+
+
+class Settings(NamedTuple):
+    kill_grace: float = 2.0
+    stop_exit_wait: float = 3.0
+    stop_grace: float = 5.0
+    children_grace: float = 2.0  # for what an agent leaves behind when it exits by itself
+    children_keep: tuple[str, ...] = ()  # globs over command lines
+    place: str = ""  # where spawn puts agents; empty: tmux inside tmux, kitty inside kitty, …
+    tmux_server: str = ""
+    spawn_timeout: float = 15.0

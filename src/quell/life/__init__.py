@@ -1,0 +1,1 @@
+"""What is done to agents: one verb a file, over the ports."""

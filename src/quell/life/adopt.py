@@ -1,0 +1,86 @@
+"""Takes charge of an agent that something else started."""
+
+from typing import NamedTuple
+
+from quell.core.agent import Agent, checked_name, next_name
+from quell.core.errors import BadRequest, NoSuchAgent, Refused
+from quell.core.lifecycle import State
+from quell.core.ports import World
+from quell.core.run import Place, Run
+from quell.life.caller import caller
+from quell.life.settle import settle
+from quell.life.spawn import Spawned
+
+
+class AdoptWish(NamedTuple):
+    target: str  # a PID, %pane, or a tmux session
+    name: str = ""
+    kind: str = ""
+    server: str = ""
+    tag: str = ""
+    team: str = ""
+    conversation: str = ""
+
+
+def adopt(world: World, wish: AdoptWish) -> Spawned:
+    """Records a running process as an agent's. It has no keeper, so its end can only be "none found"."""
+    settle(world)
+    run_id = world.new_id()
+    place, pid = found(world, wish, run_id)
+    check_adoptable(world, pid)
+    process = world.kernel.identify(pid)
+    if process is None:
+        raise NoSuchAgent(wish.target)
+    kind = wish.kind or world.recognise(world.kernel.argv(pid))
+    if kind not in world.kind_names():
+        raise BadRequest(f"'{kind}' is no kind of agent", f"use one of {', '.join(world.kind_names())}")
+    taken = frozenset(agent.name for agent in world.store.agents())
+    agent = Agent(
+        name=checked_name(wish.name) if wish.name else next_name(kind, taken),
+        kind=kind,
+        cwd=world.kernel.cwd(pid) or "/",
+        args=world.kernel.argv(pid) if kind == "command" else world.kernel.argv(pid)[1:],
+        place=place.name if place.name != "terminal" else "headless",
+        server=place.server,
+        tag=checked_name(wish.tag, "tag") if wish.tag else "",
+        team=checked_name(wish.team, "team") if wish.team else "",
+        conversation=wish.conversation,
+        created_at=world.now(),
+    )
+    run = Run(
+        id=run_id,
+        agent=agent.name,
+        host=world.host,
+        state=State.SPAWNING,
+        place=place,
+        started_at=world.now(),
+        parent=caller(world).run,
+        process=process,
+        owner=world.kernel.me(),
+    )
+    world.store.add_run(agent, run)
+    world.store.born(run)
+    return Spawned(agent, world.store.run(run.id) or run)
+
+
+def found(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
+    target = wish.target.removeprefix("pid:")
+    if target.isdigit():
+        if int(target) <= 1:
+            raise Refused(f"PID {target} is never an agent")
+        return Place("terminal"), int(target)
+    pane = target.removeprefix("session:")
+    return world.place("tmux").adopt(pane, wish.server, run_id)
+
+
+def check_adoptable(world: World, pid: int) -> None:
+    """Never ourselves, what we run in, a kernel thread, or what another run owns."""
+    if pid in (world.kernel.me().pid, *world.kernel.ancestors()):
+        raise Refused(f"PID {pid} runs this command: ending it would end us")
+    if world.kernel.identify(pid) is not None and not world.kernel.argv(pid):
+        raise Refused(f"PID {pid} is a kernel thread or a zombie")
+    stamp = world.kernel.stamp(pid)
+    for run in world.store.live_runs():
+        owned = [process.pid for process in (run.keeper, run.process) if process]
+        if pid in owned or (stamp and stamp == run.id):
+            raise Refused(f"PID {pid} already belongs to '{run.agent}'")

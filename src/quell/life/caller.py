@@ -1,0 +1,65 @@
+"""Who is asking: the operator at a shell, or an agent."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quell.core.errors import Refused
+from quell.core.ports import World
+from quell.core.run import Run
+
+OPERATOR = "operator"
+
+
+class Caller(NamedTuple):
+    by: str  # "operator", or "agent:luna"
+    runs: tuple[str, ...] = ()  # the run it is in, and the runs around that one
+
+    @property
+    def run(self) -> str:
+        return self.runs[0] if self.runs else ""
+
+
+def caller(world: World) -> Caller:
+    """Judged by ancestry first, so that a scrubbed environment promotes nobody."""
+    live = world.store.live_runs()
+    above = world.kernel.ancestors()
+    mine = [run for run in live if any(_is_among(run, pid) for pid in above)]
+    mine.sort(key=lambda run: min(above.index(p) for p in _pids(run) if p in above))
+    if not mine:
+        stamped = world.env.get("QUELL_RUN", "")
+        mine = [run for run in live if stamped and run.id == stamped]
+    around = _with_parents(mine, live)
+    return Caller(f"agent:{mine[0].agent}", around) if mine else Caller(OPERATOR)
+
+
+def _pids(run: Run) -> list[int]:
+    return [process.pid for process in (run.keeper, run.process) if process]
+
+
+def _is_among(run: Run, pid: int) -> bool:
+    return pid in _pids(run)
+
+
+def _with_parents(mine: list[Run], live: list[Run]) -> tuple[str, ...]:
+    by_id = {run.id: run for run in live}
+    chain = [run.id for run in mine]
+    for run_id in chain:  # grows while we walk
+        parent = by_id[run_id].parent if run_id in by_id else ""
+        if parent and parent not in chain:
+            chain.append(parent)
+    return tuple(chain)
+
+
+def check_authority(who: Caller, runs: Sequence[Run], *, told_twice: bool) -> None:
+    """No agent ends what it runs in, or, without --yes, more than one run at a time."""
+    if not who.runs:
+        return
+    around = [run for run in runs if run.id in who.runs[1:]]
+    if around:
+        raise Refused(
+            f"'{around[0].agent}' runs this agent: no agent ends its own ancestors",
+            "ask the operator to end it",
+        )
+    if len(runs) > 1 and not told_twice:
+        names = ", ".join(run.agent for run in runs)
+        raise Refused(f"an agent may not end {len(runs)} runs unasked: {names}", "add --yes")

@@ -1,0 +1,89 @@
+"""Whom the given targets mean, among the live, the ended and the orphaned."""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from quell.core.errors import NoSuchAgent, NoTarget, Refused
+from quell.core.ports import World
+from quell.core.run import Orphan, Run
+from quell.core.selector import Candidate, Chosen, choose
+
+
+class Crowd:
+    """Everybody who can be meant, looked up once for all targets of a command."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.agents = {agent.name: agent for agent in world.store.agents()}
+        self.runs: dict[str, Run] = {run.id: run for run in world.store.last_runs().values()}
+        self.runs |= {run.id: run for run in world.store.live_runs()}
+        self.orphans = world.store.orphans()
+        self.candidates = [self._of_run(run) for run in self.runs.values()]
+        self.candidates += [self._of_orphan(orphan) for orphan in self.orphans]
+
+    def choose(self, target: str) -> Chosen:
+        try:
+            return choose(target, self.candidates)
+        except NoSuchAgent:
+            pid = target.removeprefix("pid:")
+            if pid.isdigit():
+                return self._by_member(target, int(pid))
+            raise
+
+    def orphans_of(self, candidate: Candidate) -> list[Orphan]:
+        return [o for o in self.orphans if o.run == candidate.run]
+
+    def _by_member(self, target: str, pid: int) -> Chosen:
+        """A PID that we did not write down may still carry the stamp of a run."""
+        if pid in (self.world.kernel.me().pid, *self.world.kernel.ancestors()):
+            raise Refused(f"PID {pid} runs this command: it is never a target")
+        stamp = self.world.kernel.stamp(pid)
+        if stamp in self.runs and self.runs[stamp].live:
+            return Chosen(target, "", (self._of_run(self.runs[stamp]),))
+        if self.world.kernel.identify(pid) is None:
+            raise NoSuchAgent(target)
+        raise Refused(
+            f"PID {pid} is not an agent's: {self.world.kernel.command(pid)}",
+            f"quell never signals what is not proven to be ours; take charge first: "
+            f"quell adopt {pid}",
+        )
+
+    def _of_run(self, run: Run) -> Candidate:
+        agent = self.agents.get(run.agent)
+        return Candidate(
+            agent=run.agent,
+            run=run.id,
+            live=run.live,
+            tag=agent.tag if agent else "",
+            team=agent.team if agent else "",
+            session=run.place.session,
+            pane=run.place.pane,
+            pids=tuple(process.pid for process in (run.keeper, run.process) if process),
+        )
+
+    def _of_orphan(self, orphan: Orphan) -> Candidate:
+        agent = self.agents.get(orphan.agent)
+        return Candidate(
+            agent=orphan.agent,
+            run=orphan.run,
+            live=False,
+            orphan=True,
+            tag=orphan.tag,
+            team=agent.team if agent else "",
+            pids=(orphan.process.pid,),
+        )
+
+
+def spelled_out(targets: Sequence[str], verb: str, stdin: Iterable[str] | None = None) -> list[str]:
+    """The targets, with `-` replaced by the lines of standard input; none at all is an error."""
+    words: list[str] = []
+    for target in targets:
+        if target == "-":
+            lines = sys.stdin if stdin is None else stdin
+            words += [line.strip() for line in lines if line.strip()]
+        else:
+            words.append(target)
+    words = [word for word in dict.fromkeys(words) if word]
+    if not words:
+        raise NoTarget(verb)
+    return words

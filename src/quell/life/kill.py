@@ -1,0 +1,158 @@
+"""Ends agents surely: TERM → 2 s → KILL, every process of theirs, proven by a receipt."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quell.core import ladder as ladders
+from quell.core.errors import QuellError, Refused
+from quell.core.ladder import Ladder
+from quell.core.lifecycle import Outcome
+from quell.core.ports import World
+from quell.core.receipt import Receipt, Result
+from quell.core.run import Ending, Orphan, Run
+from quell.core.selector import Chosen
+from quell.life.caller import Caller, caller, check_authority
+from quell.life.choose import Crowd
+from quell.life.ending import Way, end_runs
+from quell.life.orphans import end_orphans, forget_dead
+from quell.life.preview import preview
+from quell.life.receipts import already_ended, refused_receipt
+from quell.life.settle import settle
+
+
+class KillWish(NamedTuple):
+    targets: tuple[str, ...]
+    grace: float | None = None
+    force: bool = False
+    detail: str = ""
+    yes: bool = False
+    children: bool = True
+    dry_run: bool = False
+
+
+class Slain(NamedTuple):
+    """What one target of the command came to."""
+
+    target: str
+    label: str  # "all", "tag:dev": a group that gets a summary; empty for one agent
+    receipts: tuple[Receipt, ...]
+
+
+def kill(world: World, wish: KillWish) -> list[Slain]:
+    """Ends whatever the targets mean. One failure does not stop the others."""
+    settle(world)
+    forget_dead(world)
+    who = caller(world)
+    ending = Ending(Outcome.KILLED, who.by, "killed", wish.detail)
+    ladder = chosen_ladder(world, wish)
+    crowd = Crowd(world)
+    chosen, slain = choose_all(world, crowd, wish.targets)
+    runs = doomed_runs(world, crowd, chosen, with_children=wish.children)
+    check_authority(who, runs, told_twice=wish.yes)
+    if wish.dry_run:
+        receipts = {run.id: preview(world, run, ending) for run in runs}
+    else:
+        way = Way(ladder, ending, deregister=any(one.label for one in chosen))
+        receipts = {run.id: r for run, r in zip(runs, end_runs(world, runs, way), strict=True)}
+    orphans = doomed_orphans(crowd, chosen)
+    ends = [] if wish.dry_run else end_orphans(world, orphans, ladder, ending)
+    by_orphan = {(end.orphan.run, end.orphan.process.pid): end.receipt for end in ends}
+    return slain + [told(world, crowd, one, receipts, by_orphan) for one in chosen]
+
+
+def chosen_ladder(world: World, wish: KillWish) -> Ladder:
+    if wish.force:
+        return ladders.FORCE
+    grace = world.settings.kill_grace if wish.grace is None else wish.grace
+    return ladders.with_grace(ladders.KILL, grace)
+
+
+def choose_all(
+    world: World, crowd: Crowd, targets: Sequence[str]
+) -> tuple[list[Chosen], list[Slain]]:
+    """Whom each target means; a target that means nobody becomes a receipt that says so."""
+    chosen: list[Chosen] = []
+    failed: list[Slain] = []
+    for target in targets:
+        try:
+            chosen.append(crowd.choose(target))
+        except QuellError as error:
+            failed.append(Slain(target, "", (refused_receipt(target, error, world.now()),)))
+    return chosen, failed
+
+
+def doomed_runs(
+    world: World, crowd: Crowd, chosen: Sequence[Chosen], *, with_children: bool
+) -> list[Run]:
+    """The live runs that are meant, children before parents, each once."""
+    live = world.store.live_runs()
+    meant = [c.run for one in chosen for c in one.candidates if c.live]
+    ordered: list[str] = []
+
+    def add(run_id: str) -> None:
+        if run_id in ordered:
+            return
+        if with_children:
+            for child in live:
+                if child.parent == run_id:
+                    add(child.id)
+        ordered.append(run_id)
+
+    for run_id in meant:
+        add(run_id)
+    known = crowd.runs | {run.id: run for run in live}
+    runs = [known[run_id] for run_id in dict.fromkeys(ordered)]
+    return [run for run in runs if run.host == world.host]
+
+
+def doomed_orphans(crowd: Crowd, chosen: Sequence[Chosen]) -> list[Orphan]:
+    meant = {(c.run, pid) for one in chosen for c in one.candidates if c.orphan for pid in c.pids}
+    return [o for o in crowd.orphans if (o.run, o.process.pid) in meant]
+
+
+def told(
+    world: World,
+    crowd: Crowd,
+    one: Chosen,
+    receipts: dict[str, Receipt],
+    orphans: dict[tuple[str, int], Receipt],
+) -> Slain:
+    """The receipts of one target, its child runs' included."""
+    told_runs: list[Receipt] = []
+    for candidate in one.candidates:
+        if candidate.orphan:
+            found = [orphans.get((candidate.run, pid)) for pid in candidate.pids]
+            told_runs += [receipt for receipt in found if receipt]
+        elif candidate.run in receipts:
+            told_runs += _with_children(crowd, candidate.run, receipts)
+        elif candidate.live:
+            told_runs.append(_elsewhere(world, crowd.runs[candidate.run]))
+        else:
+            told_runs.append(already_ended(world, crowd.runs[candidate.run]))
+    return Slain(one.target, one.label, tuple(dict.fromkeys(told_runs)))
+
+
+def _with_children(crowd: Crowd, run: str, receipts: dict[str, Receipt]) -> list[Receipt]:
+    below = [
+        receipt
+        for child in crowd.runs.values()
+        if child.parent == run and child.id in receipts
+        for receipt in _with_children(crowd, child.id, receipts)
+    ]
+    return [*below, receipts[run]]
+
+
+def _elsewhere(world: World, run: Run) -> Receipt:
+    error = Refused(
+        f"'{run.agent}' runs on host {run.host}: it is managed there",
+        f"run quell kill {run.agent} on {run.host}",
+    )
+    return refused_receipt(run.agent, error, world.now())._replace(
+        run=run.id, result=Result.REFUSED
+    )
+
+
+def self_target(who: Caller, world: World) -> str:
+    """The agent that is asking, for verbs that mean "myself" without a target."""
+    run = world.store.run(who.run) if who.run else None
+    return run.agent if run else ""

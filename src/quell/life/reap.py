@@ -1,0 +1,61 @@
+"""Lists and ends what outlived its run."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quell.core import ladder as ladders
+from quell.core.errors import NoSuchAgent, Refused
+from quell.core.lifecycle import Outcome
+from quell.core.ports import World
+from quell.core.process import Member
+from quell.core.run import Ending, Orphan
+from quell.life.caller import caller
+from quell.life.orphans import OrphanEnd, end_orphans, forget_dead, living_orphans
+from quell.life.settle import settle
+
+
+class Reaped(NamedTuple):
+    orphans: list[Orphan]
+    ends: list[OrphanEnd]
+
+
+def reap(world: World, *, end: bool, names: Sequence[str] = (), grace: float | None = None) -> Reaped:
+    """The orphans, of these agents if names are given; ended only if asked to."""
+    settle(world)
+    forget_dead(world)
+    orphans = [
+        o for o in living_orphans(world, by_stamp=True) if not names or o.agent in names
+    ]
+    for name in names:
+        if not any(o.agent == name for o in orphans) and world.store.agent(name) is None:
+            raise NoSuchAgent(name)
+    if not end:
+        return Reaped(orphans, [])
+    who = caller(world)
+    if who.runs and len({o.agent for o in orphans}) > 1:
+        raise Refused("an agent may not reap for everybody", "name the agent to reap after")
+    ladder = ladders.with_grace(
+        ladders.KILL, world.settings.kill_grace if grace is None else grace
+    )
+    return Reaped(orphans, end_orphans(world, orphans, ladder, _reaping(who.by)))
+
+
+def _reaping(by: str) -> Ending:
+    return Ending(Outcome.KILLED, by, "reaped")
+
+
+def reap_foreign(world: World, pids: Sequence[int], grace: float | None = None) -> list[OrphanEnd]:
+    """Ends leftovers of agents that quell did not start: only those listed, only by PID."""
+    listed = {member.process.pid: member for member in world.kernel.foreign()}
+    orphans: list[Orphan] = []
+    for pid in pids:
+        member: Member | None = listed.get(pid)
+        if member is None:
+            raise Refused(
+                f"PID {pid} is not among the foreign leftovers", "quell reap --foreign lists them"
+            )
+        orphans.append(Orphan("", "foreign", "", member.process, member.command, member.via))
+    ladder = ladders.with_grace(
+        ladders.KILL, world.settings.kill_grace if grace is None else grace
+    )
+    return end_orphans(world, orphans, ladder, _reaping(caller(world).by))

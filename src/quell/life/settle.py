@@ -1,0 +1,149 @@
+"""Takes in what keepers wrote while nobody was there. Bookkeeping only: it signals nothing."""
+
+from quell.core.lifecycle import Outcome, State
+from quell.core.ports import Journal, World
+from quell.core.process import Gone
+from quell.core.receipt import Conversation, Pane, Proof, Receipt, Result, Survivor
+from quell.core.run import Ending, Orphan, Run
+
+
+def settle(world: World) -> list[Run]:
+    """Brings the store up to what the run directories say; returns the runs that live on."""
+    return [run for run in world.store.live_runs() if settled(world, run)]
+
+
+def settled(world: World, run: Run) -> bool:
+    """Records a birth or an end that the keeper saw. True while the run lives, as far as known."""
+    if run.host != world.host:
+        return True
+    if run.state is not State.SPAWNING and not _gone(world, run):
+        return True
+    left = world.left_receipt(run.id)
+    if left is not None:
+        world.store.end(ended(run, _ending_of(left), left.finished_at), left, ())
+        return False
+    journal = world.kernel.journal(world.rundir(run.id))
+    if journal.process and run.state is State.SPAWNING and not _owner_busy(world, run, journal):
+        run = born(run, journal)
+        world.store.born(run)
+    if journal.ended:
+        record_end(world, run, journal)
+        return False
+    if _lost(world, run, journal):
+        record_end(world, run, journal)
+        return False
+    return True
+
+
+def _gone(world: World, run: Run) -> bool:
+    watched = run.keeper or run.process
+    return watched is None or isinstance(world.kernel.look(watched), Gone)
+
+
+def _owner_busy(world: World, run: Run, journal: Journal) -> bool:
+    """Somebody is still spawning or ending it. `quell run` turns into its own keeper."""
+    if run.owner is None or (journal.keeper and run.owner.same_as(journal.keeper)):
+        return False
+    return not isinstance(world.kernel.look(run.owner), Gone)
+
+
+def _lost(world: World, run: Run, journal: Journal) -> bool:
+    """Nothing of it is left, and nobody saw it go. A keeper's death alone does not mean that."""
+    if _owner_busy(world, run, journal):
+        return False
+    watched = [p for p in (run.keeper, run.process, journal.keeper, journal.process) if p]
+    if not watched or not all(isinstance(world.kernel.look(p), Gone) for p in watched):
+        return False
+    return not world.kernel.stamps().get(run.id)
+
+
+def born(run: Run, journal: Journal) -> Run:
+    return run._replace(keeper=journal.keeper, process=journal.process, cgroup=journal.cgroup)
+
+
+def ended(run: Run, ending: Ending, at: str) -> Run:
+    return run._replace(ending=ending, ended_at=at)
+
+
+def _ending_of(receipt: Receipt) -> Ending:
+    return Ending(
+        Outcome(receipt.outcome),
+        receipt.by,
+        receipt.reason,
+        receipt.detail,
+        receipt.exit_code,
+        receipt.exit_signal,
+    )
+
+
+def record_end(world: World, run: Run, journal: Journal) -> Receipt:
+    """Writes down an end that quell did not cause, or whose causer did not live to write it."""
+    ending = judged(run, journal)
+    at = journal.at or world.now()
+    agent = world.store.agent(run.agent)
+    receipt = Receipt(
+        agent=run.agent,
+        run=run.id,
+        kind=agent.kind if agent else "",
+        place=run.place.name,
+        by=ending.by,
+        reason=ending.reason,
+        outcome=ending.outcome.value,
+        result=Result.ENDED,
+        pid=run.process.pid if run.process else None,
+        started_at=run.started_at,
+        finished_at=at,
+        duration_ms=0,
+        proof=Proof.PROVEN if journal.proven else Proof.NONE_FOUND,
+        rungs=journal.rungs,
+        processes=journal.processes,
+        survivors=journal.survivors,
+        kept=journal.kept,
+        pane=Pane(run.place.name, run.place.pane),
+        conversation=Conversation(agent.conversation if agent else ""),
+        detail=ending.detail,
+        exit_code=journal.exit_code,
+        exit_signal=journal.exit_signal,
+        max_rss_kb=journal.max_rss_kb,
+        cpu_seconds=journal.cpu_seconds,
+    )
+    world.store.end(ended(run, ending, at), receipt, kept_orphans(run, journal, agent_tag(world, run)))
+    return receipt
+
+
+def agent_tag(world: World, run: Run) -> str:
+    agent = world.store.agent(run.agent)
+    return agent.tag if agent else ""
+
+
+def judged(run: Run, journal: Journal) -> Ending:
+    """What came of the run: the claimed ending if there was one, else what the keeper saw."""
+    code, number = journal.exit_code, journal.exit_signal
+    if run.ending is not None and journal.cause in ("asked", ""):
+        return run.ending._replace(exit_code=code, exit_signal=number)
+    if journal.failure:
+        return Ending(Outcome.FAILED, "keeper", "not_started", journal.failure, code)
+    if journal.cause == "hangup":  # a person closed the pane: a decision, not an accident
+        return Ending(Outcome.STOPPED, "terminal", "pane_closed", "", code, number)
+    if journal.cause == "signal":
+        return Ending(Outcome.TERMINATED, "unknown", "keeper_signalled", "", code, number)
+    if journal.cause == "exit":
+        clean = code == 0
+        return Ending(
+            Outcome.COMPLETED if clean else Outcome.FAILED,
+            "agent",
+            "exited" if clean else "crashed",
+            "" if number is None else f"signal {number}",
+            code,
+            number,
+        )
+    return Ending(Outcome.LOST, "unknown", "lost", "gone while nobody looked")
+
+
+def kept_orphans(run: Run, journal: Journal, tag: str) -> list[Orphan]:
+    told: dict[int, Survivor] = {kept.pid: kept for kept in journal.kept}
+    return [
+        Orphan(run.id, run.agent, tag, process, told[process.pid].command, "kept")
+        for process in journal.kept_ids
+        if process.pid in told
+    ]

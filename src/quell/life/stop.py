@@ -1,0 +1,95 @@
+"""Ends agents politely: their own exit, then TERM, then KILL. The conversation is kept."""
+
+from typing import NamedTuple
+
+from quell.core import ladder as ladders
+from quell.core.errors import BadRequest
+from quell.core.ladder import Ladder, Rung
+from quell.core.lifecycle import Outcome
+from quell.core.ports import World
+from quell.core.receipt import Receipt, Result
+from quell.core.run import Ending, Orphan, Run
+from quell.life.caller import caller, check_authority
+from quell.life.choose import Crowd
+from quell.life.conversation import find_conversation
+from quell.life.ending import Way, end_runs
+from quell.life.kill import Slain, choose_all, doomed_runs, self_target, told
+from quell.life.preview import preview
+from quell.life.receipts import blank
+from quell.life.settle import ended, settle
+
+
+class StopWish(NamedTuple):
+    targets: tuple[str, ...]
+    soft: bool = False  # let go: the process lives on, tracked as an orphan
+    grace: float | None = None
+    reason: str = ""
+    yes: bool = False
+    children: bool = True
+    dry_run: bool = False
+
+
+def stop(world: World, wish: StopWish) -> list[Slain]:
+    """Active agents only; orphans are kill's and reap's. Without a target: the asking agent."""
+    settle(world)
+    who = caller(world)
+    myself = self_target(who, world)
+    targets = wish.targets or ((myself,) if myself else ())
+    if not targets:
+        raise BadRequest(
+            "no targets specified", "name an agent; only inside an agent does stop mean myself"
+        )
+    reason = wish.reason or ("self" if targets == (myself,) else "manual_stop")
+    outcome = Outcome.ARCHIVED if wish.soft else Outcome.STOPPED
+    ending = Ending(outcome, who.by, reason)
+    crowd = Crowd(world)
+    chosen, slain = choose_all(world, crowd, targets)
+    runs = doomed_runs(world, crowd, chosen, with_children=wish.children and not wish.soft)
+    check_authority(who, runs, told_twice=wish.yes)
+    if wish.dry_run:
+        receipts = {run.id: preview(world, run, ending) for run in runs}
+    elif wish.soft:
+        receipts = {run.id: let_go(world, run, ending) for run in runs}
+    else:
+        way = Way(stop_ladder(world, wish), ending, deregister=True)
+        receipts = {run.id: r for run, r in zip(runs, end_runs(world, runs, way), strict=True)}
+    return slain + [told(world, crowd, one, receipts, {}) for one in chosen]
+
+
+def stop_ladder(world: World, wish: StopWish) -> Ladder:
+    grace = world.settings.stop_grace if wish.grace is None else wish.grace
+    exit_wait = ladders.checked_wait(world.settings.stop_exit_wait)
+    return tuple(
+        step._replace(wait=exit_wait) if step.rung is Rung.EXIT_KEYS else step
+        for step in ladders.with_grace(ladders.STOP, grace)
+    )
+
+
+def let_go(world: World, run: Run, ending: Ending) -> Receipt:
+    """Takes the agent off the books, signals nothing, and remembers its process as an orphan."""
+    agent = world.store.agent(run.agent)
+    receipt = blank(run.agent, Result.LET_GO, world.now())._replace(
+        run=run.id,
+        kind=agent.kind if agent else "",
+        place=run.place.name,
+        by=ending.by,
+        reason=ending.reason,
+        outcome=ending.outcome.value,
+        pid=run.process.pid if run.process else None,
+        started_at=run.started_at,
+        **({"conversation": find_conversation(world, agent)} if agent else {}),
+    )
+    left = [
+        Orphan(
+            run.id,
+            run.agent,
+            agent.tag if agent else "",
+            run.process,
+            world.kernel.command(run.process.pid),
+            "archived",
+        )
+        for _ in (0,)
+        if run.process
+    ]
+    world.store.end(ended(run, ending, world.now()), receipt, left)
+    return receipt

@@ -1,0 +1,179 @@
+"""Who is there and how they are. Looks; ends nothing."""
+
+import os
+from typing import Any, NamedTuple
+
+from quell.core.agent import Agent
+from quell.core.lifecycle import State
+from quell.core.ports import World
+from quell.core.process import Gone, Member, Unknown
+from quell.core.receipt import Receipt
+from quell.core.run import Orphan, Run
+from quell.life.choose import Crowd
+from quell.life.conversation import find_conversation
+from quell.life.ending import others_alive, target_of
+from quell.life.orphans import living_orphans
+from quell.life.settle import settle
+
+
+class AgentView(NamedTuple):
+    """One line of `list`: an agent and its newest run."""
+
+    name: str
+    kind: str
+    state: str
+    outcome: str
+    activity: str
+    pid: int | None
+    place: str
+    pane: str
+    team: str
+    tag: str
+    role: str
+    task: str
+    heartbeat_age_s: float | None
+    cwd: str
+    conversation: str
+    run: str
+    parent: str
+    host: str
+    started_at: str
+    ended_at: str
+    by: str
+    reason: str
+    note: str  # what is odd about it: an interrupted ending, a lost keeper
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def list_agents(world: World, *, everybody: bool = False) -> list[AgentView]:
+    """The agents that live, or with `everybody` all that ever did, oldest first."""
+    live = {run.agent: run for run in settle(world)}
+    agents = {agent.name: agent for agent in world.store.agents()}
+    runs = world.store.last_runs() | live if everybody else live
+    unknown = Agent("?", "?", "?")
+    ordered = sorted(runs.values(), key=lambda run: run.started_at)
+    return [view_of(world, agents.get(run.agent, unknown), run) for run in ordered]
+
+
+def view_of(world: World, agent: Agent, run: Run) -> AgentView:
+    age = heartbeat_age(world, run) if run.live else None
+    return AgentView(
+        name=run.agent,
+        kind=agent.kind,
+        state=run.state.value,
+        outcome=run.ending.outcome.value if run.ending and not run.live else "",
+        activity="unknown" if run.live else "",
+        pid=run.process.pid if run.process else None,
+        place=run.place.name,
+        pane=run.place.pane,
+        team=agent.team,
+        tag=agent.tag,
+        role=agent.role,
+        task=agent.task,
+        heartbeat_age_s=age,
+        cwd=agent.cwd,
+        conversation=agent.conversation,
+        run=run.id,
+        parent=run.parent,
+        host=run.host,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        by=run.ending.by if run.ending else "",
+        reason=run.ending.reason if run.ending else "",
+        note=oddity(world, run) if run.live else "",
+    )
+
+
+def heartbeat_age(world: World, run: Run) -> float | None:
+    """Seconds since the agent touched its heartbeat file; None if it never did."""
+    at = world.touched_at(os.path.join(world.rundir(run.id), "heartbeat"))
+    return None if at is None else round(max(0.0, world.seconds() - at), 1)
+
+
+def oddity(world: World, run: Run) -> str:
+    if run.host != world.host:
+        return f"on host {run.host}"
+    if run.state is State.STOPPING and run.owner:
+        if isinstance(world.kernel.look(run.owner), Gone):
+            return "its ending was interrupted; quell kill finishes it"
+        return ""
+    if run.state is State.SPAWNING:
+        return ""
+    if run.keeper and isinstance(world.kernel.look(run.keeper), Gone):
+        return "its keeper is gone; quell kill ends what is left"
+    if run.process and isinstance(seen := world.kernel.look(run.process), Unknown):
+        return f"could not look: {seen.why}"
+    return ""
+
+
+class Status(NamedTuple):
+    """The state of the whole house."""
+
+    host: str
+    home: str
+    states: dict[str, int]
+    outcomes: dict[str, int]
+    agents: list[AgentView]
+    orphans: list[Orphan]
+    interrupted: list[str]
+
+
+def status(world: World) -> Status:
+    views = list_agents(world, everybody=True)
+    states: dict[str, int] = {}
+    outcomes: dict[str, int] = {}
+    for view in views:
+        states[view.state] = states.get(view.state, 0) + 1
+        if view.outcome:
+            outcomes[view.outcome] = outcomes.get(view.outcome, 0) + 1
+    live = [view for view in views if view.state != State.ENDED.value]
+    return Status(
+        host=world.host,
+        home=world.home,
+        states=states,
+        outcomes=outcomes,
+        agents=live,
+        orphans=living_orphans(world, by_stamp=True),
+        interrupted=[view.name for view in live if "interrupted" in view.note],
+    )
+
+
+class Story(NamedTuple):
+    """Everything about one agent."""
+
+    view: AgentView
+    agent: Agent
+    runs: list[Run]
+    members: list[Member]
+    orphans: list[Orphan]
+    receipt: Receipt | None
+    resume: str
+    why_not_resumable: str
+
+
+def show(world: World, name: str) -> Story:
+    settle(world)
+    crowd = Crowd(world)
+    chosen = crowd.choose(name).candidates[0]
+    agent = crowd.agents[chosen.agent]
+    runs = world.store.runs_of(agent.name)
+    conversation = find_conversation(world, agent)
+    return Story(
+        view=view_of(world, agent, runs[0]),
+        agent=agent,
+        runs=runs,
+        members=members(world, runs[0]),
+        orphans=[o for o in living_orphans(world, by_stamp=True) if o.agent == agent.name],
+        receipt=world.store.receipt(runs[0].id),
+        resume=conversation.resume,
+        why_not_resumable=conversation.why,
+    )
+
+
+def members(world: World, run: Run) -> list[Member]:
+    """The live processes of a run; none once it has ended."""
+    if not run.live or run.host != world.host:
+        return []
+    return world.kernel.members(target_of(world, run), others_alive(world))

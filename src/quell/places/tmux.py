@@ -1,0 +1,262 @@
+"""tmux: panes on the user's server, on a named one, or on a socket of their own.
+
+Every target is exact (`=name:` with its colon, `%id`): without the colon tmux 3.3 still took `=que`
+for the session `quell`. Arguments that tmux expands as formats are escaped, because a format may
+hold `#(a shell command)`.
+"""
+
+import os
+import re
+import time
+from collections.abc import Mapping
+
+from quell.core.errors import Ambiguous, NoSuchAgent, PlaceFailed, QuellError
+from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
+from quell.core.process import Unknown
+from quell.core.run import Place
+from quell.places.closing import closing
+from quell.places.commands import ENTER_DELAY, Answer, ask, pause, unbranded
+
+DEFAULT_SESSION = "quell"
+OPEN_ATTEMPTS = 8
+
+Command = tuple[str, ...]
+
+# Free text comes last, and a session's name holds no colon: nothing needs quoting.
+_BORN = "#{pane_id} #{pid} #{pane_pid} #{pane_dead} #{session_name}:#{socket_path}"
+_SEEN = "#{pid} #{pane_pid} #{pane_dead} #{pane_id} #{@quell_run} #{pane_current_command}"
+_WHICH = "#{pid} #{pane_id}"
+_NO_SERVER = re.compile(r"no server running|error connecting .*\((No such file|Connection refused)")
+_NO_PANE = re.compile(rf"{_NO_SERVER.pattern}|can't find|no such pane")
+_ON_ITS_WAY_OUT = re.compile(r"server exited|lost server")
+
+
+class Tmux:
+    name = "tmux"
+    has_panes = True
+
+    def __init__(self, env: Mapping[str, str], timeout: float = 5.0) -> None:
+        self._timeout = timeout
+        self._surrounding = env.get("TMUX", "").split(",")[0]
+        self._inside_env = unbranded(env)
+        outside = {"TMUX", "TMUX_PANE"}
+        self._env = {k: v for k, v in self._inside_env.items() if k not in outside}
+
+    def open(self, launch: Launch) -> Place:
+        """A detached window that executes `launch.argv` without a shell.
+
+        Any number of callers may open the first session at the same time."""
+        if not os.path.isdir(launch.cwd):  # tmux would silently start somewhere else
+            raise PlaceFailed(f"there is no directory {launch.cwd}")
+        here = self._surrounding and not launch.server and not launch.session
+        session = session_name(launch.session or DEFAULT_SESSION)
+        target = "" if here else f"={session}:"
+        failure = ""
+        for _ in range(OPEN_ATTEMPTS):
+            to = ("-t", target) if target else ()
+            window, failure = self._create(launch, ("new-window", *to), target)
+            if window is not None:
+                return window
+            target = f"={session}:"
+            first, refusal = self._create(launch, ("new-session", "-s", session), target)
+            if first is not None:
+                return first
+            if "duplicate session" not in refusal and not _ON_ITS_WAY_OUT.search(refusal):
+                raise PlaceFailed(f"tmux new-session: {refusal}")
+            pause(0.02)  # somebody else's server is just starting, or just ending
+        raise PlaceFailed(f"tmux new-window: {failure}")
+
+    def look(self, place: Place, run: str) -> PaneSighting:
+        """Present only if server, pane and tag are the run's."""
+        try:
+            answer = self._ask_again(
+                place.server, ("display-message", "-p", "-t", place.pane, _SEEN)
+            )
+        except PlaceFailed as error:
+            return Unknown(str(error))
+        return _sighting(answer, place, run)
+
+    def screen(self, place: Place) -> str:
+        """The pane's last lines; empty if it is gone, PlaceFailed if tmux does not answer."""
+        answer = self._ask(
+            place.server,
+            ("display-message", "-p", "-t", place.pane, _WHICH),
+            ("capture-pane", "-p", "-J", "-S", "-200", "-t", place.pane),
+        )
+        which, _, text = answer.out.partition("\n")
+        if answer.code or which != f"{place.server_pid} {place.pane}":
+            return ""
+        return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
+
+    def type_line(self, place: Place, clear: tuple[str, ...], line: str) -> None:
+        """Press `clear`, type `line`, then Enter, in this pane and no other."""
+        pane = place.pane
+        which = self._ask(place.server, ("display-message", "-p", "-t", pane, _WHICH))
+        if which.out.rstrip("\n") != f"{place.server_pid} {pane}":
+            raise PlaceFailed(f"the tmux pane {pane} is gone")
+        # In copy mode keys are commands of the mode; synchronised panes would all get the text.
+        leave_mode = (
+            "if-shell",
+            "-F",
+            "-t",
+            pane,
+            "#{pane_in_mode}",
+            f"send-keys -t {pane} -X cancel",
+        )
+        alone = ("set-option", "-q", "-p", "-t", pane, "synchronize-panes", "off")
+        keys = [("send-keys", "-t", pane, key) for key in clear]
+        text = [("send-keys", "-t", pane, "-l", "--", line)] if line else []
+        self._must(place.server, leave_mode, alone, *keys, *text)
+        pause(ENTER_DELAY)
+        together = ("set-option", "-q", "-p", "-u", "-t", pane, "synchronize-panes")
+        self._must(place.server, ("send-keys", "-t", pane, "Enter"), together)
+
+    def close(self, place: Place, run: str) -> Closing:
+        """Kill that one pane, never its session; done means that tmux no longer has it."""
+        tag, server = (
+            f"#{{==:#{{@quell_run}},{_escaped(run)}}}",
+            f"#{{==:#{{pid}},{place.server_pid}}}",
+        )
+        ours = f"#{{&&:{tag},{server}}}"
+        try:
+            answer = self._ask_again(
+                place.server,
+                ("if-shell", "-F", "-t", place.pane, ours, f"kill-pane -t {place.pane}"),
+                ("display-message", "-p", "-t", place.pane, _SEEN),
+            )
+            seen = _sighting(answer, place, run)
+        except PlaceFailed as error:
+            seen = Unknown(str(error))
+        return closing(place, seen, ("tmux", "-S", place.server, "kill-pane", "-t", place.pane))
+
+    def adopt(self, pane: str, server: str, run: str) -> tuple[Place, int]:
+        """Tag a pane, or the only pane of a session, as the run's."""
+        found = pane if re.fullmatch(r"%\d+", pane) else self._only_pane(pane, server)
+        tag = ("set-option", "-p", "-t", found, "@quell_run", run)
+        answer = self._ask(server, tag, ("display-message", "-p", "-t", found, _BORN))
+        born = _born(answer)
+        if born is None:
+            raise _not_found(answer, pane)
+        place, pid = born
+        if not pid:
+            raise PlaceFailed(f"the process of tmux pane {found} has ended")
+        return place, pid
+
+    def _only_pane(self, session: str, server: str) -> str:
+        target = f"={session_name(session)}:"
+        answer = self._ask(server, ("list-panes", "-s", "-t", target, "-F", "#{pane_id}"))
+        panes = answer.out.split()
+        if answer.code or not panes:
+            raise _not_found(answer, session)
+        if len(panes) > 1:
+            raise Ambiguous(session, tuple(panes))
+        return panes[0]
+
+    def _create(self, launch: Launch, how: Command, target: str) -> tuple[Place | None, str]:
+        """Open and tag in one round trip, so that no pane of ours is ever seen without its tag.
+
+        The new pane's id is not known yet, so the tags find it by a window name that is unique."""
+        unique = f"quell-{os.urandom(8).hex()}"
+        where = ("-n", unique, "-c", _escaped(launch.cwd))
+        new = (*how, "-d", "-P", "-F", _BORN, *where, "--", *launch.argv)
+        answer = self._ask(launch.server, new, *_tags(launch, f"{target or ':'}={unique}"))
+        born = _born(answer)
+        if born is None:
+            return None, answer.complaint
+        if answer.code:  # it has exited already, or a hook of the user's renamed the window
+            self._ask(launch.server, *_tags(launch, born[0].pane))
+        return born[0], ""
+
+    def _must(self, server: str, *commands: Command) -> None:
+        answer = self._ask(server, *commands)
+        if answer.code:
+            raise PlaceFailed(f"tmux {commands[-1][0]}: {answer.complaint}")
+
+    def _ask_again(self, server: str, *commands: Command) -> Answer:
+        """The same, but a server that is just exiting is asked until it has."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            answer = self._ask(server, *commands)
+            if not _ON_ITS_WAY_OUT.search(answer.err) or time.monotonic() >= deadline:
+                return answer
+            pause(0.01)
+
+    def _ask(self, server: str, *commands: Command) -> Answer:
+        """One tmux client, one connection, all `commands` in order; the first failure ends it."""
+        inside = self._surrounding if not server else ""
+        flags = _server_flags(server or inside)
+        argv = ["tmux", "-u", *flags]
+        for number, command in enumerate(commands):
+            argv += [";"] if number else []
+            argv += [_unseparated(part) for part in command]
+        return ask(argv, self._inside_env if inside else self._env, self._timeout)
+
+
+def session_name(name: str) -> str:
+    """What tmux can store and we can target: it renames `.` and `:`, and expands formats."""
+    plain = re.sub(r"[.:#\x00-\x1f\x7f]", "_", name)
+    return re.sub(r"^[=$@%+!{~-]", "_", plain) or DEFAULT_SESSION
+
+
+def _tags(launch: Launch, target: str) -> tuple[Command, ...]:
+    return (
+        ("set-option", "-p", "-t", target, "@quell_run", launch.run),
+        ("set-option", "-p", "-t", target, "@quell_agent", launch.name),
+        ("set-option", "-w", "-t", target, "automatic-rename", "off"),
+        ("set-option", "-w", "-t", target, "allow-rename", "off"),
+        ("rename-window", "-t", target, _escaped(launch.name)),
+    )
+
+
+def _server_flags(server: str) -> Command:
+    if not server:
+        return ()
+    return ("-S", os.path.abspath(server)) if "/" in server else ("-L", server)
+
+
+def _unseparated(argument: str) -> str:
+    """A `;` at an argument's end separates commands unless a backslash is before it."""
+    return f"{argument[:-1]}\\;" if argument.endswith(";") else argument
+
+
+def _escaped(text: str) -> str:
+    """`text` for an argument that tmux expands as a format; `#[` it leaves as it is."""
+    return re.sub(r"#+(?![\[#])", lambda hashes: hashes[0] * 2, text)
+
+
+def _born(answer: Answer) -> tuple[Place, int] | None:
+    """The pane that `_BORN` tells of, and its process (0 if ended); None if there is none.
+
+    The exit code is no guide: a pane that exits at once cannot be tagged any more."""
+    told = re.match(r"(%\d+) (\d+) (\d+) (\d?) ([^:]*):(.+)\n", answer.out)
+    if told is None:
+        return None
+    pane, server_pid, pane_pid, dead, session, socket = told.groups()
+    place = Place("tmux", pane, socket, int(server_pid), session)
+    return place, 0 if dead == "1" else int(pane_pid)
+
+
+def _not_found(answer: Answer, pane: str) -> QuellError:
+    if _NO_PANE.search(answer.err):
+        return NoSuchAgent(pane)
+    return PlaceFailed(f"tmux: {answer.complaint}")
+
+
+def _sighting(answer: Answer, place: Place, run: str) -> PaneSighting:
+    if answer.code:
+        if _NO_SERVER.search(answer.err):
+            return Absent("closed")
+        return Unknown(f"tmux: {answer.complaint}")
+    told = re.fullmatch(r"(\d+) (\d*) (\d?) (\S*) (\S*) (.*)\n", answer.out)
+    if told is None:
+        return Unknown(f"tmux answered {answer.complaint}")
+    server_pid, pid, dead, pane, tag, command = told.groups()
+    if server_pid != str(place.server_pid):
+        why = "server restarted"
+    elif pane != place.pane:
+        why = "closed"
+    elif tag != run:
+        why = "not ours"
+    else:
+        return Present(0 if dead == "1" else int(pid), command)
+    return Absent(why)

@@ -1,0 +1,107 @@
+"""Climbs the ladders of many runs side by side in one poll loop.
+
+The time of ending a hundred runs is that of the slowest, not the sum. Each run is climbed by its
+keeper (climb_kept.py) or, without one, from outside (climb_outside.py); both look alike from here.
+"""
+
+import select
+import time
+from collections.abc import Callable, Sequence
+
+from quell.core.ladder import Rung
+from quell.core.ports import Fall, Target
+from quell.core.process import ProcessId
+from quell.processes.climb_kept import KeptClimb
+from quell.processes.climb_outside import OutsideClimb
+from quell.processes.table import Table
+
+Climb = KeptClimb | OutsideClimb
+Record = Callable[[Sequence[tuple[str, str]]], None]
+Ask = Callable[[str], str]
+
+
+class Scans:
+    """One scan of the machine per turn of the loop, however many runs want it."""
+
+    def __init__(self, protected: Sequence[ProcessId]) -> None:
+        self.protected = protected
+        self._table: Table | None = None
+
+    def table(self) -> Table:
+        if self._table is None:
+            self._table = Table()
+        return self._table
+
+    def forget(self) -> None:
+        self._table = None
+
+
+def climb(
+    targets: Sequence[Target], protected: Sequence[ProcessId], record: Record, ask: Ask
+) -> dict[str, Fall]:
+    """Ends every target, as far as the kernel lets us, and says what proves it.
+
+    Each rung is given to `record` before it is climbed; `ask` types exit keys for one run.
+    """
+    _allow_many_files(len(targets))
+    scans = Scans(protected)
+    pending: dict[str, Climb] = {target.run: _start(target, scans) for target in targets}
+    fallen: dict[str, Fall] = {}
+    poll = select.poll()
+    while pending:
+        scans.forget()
+        for run, one in list(pending.items()):
+            successor = one.turn()
+            if successor is not None:
+                pending[run] = successor
+            elif one.fall is not None:
+                fallen[run] = one.fall
+                one.close()
+                del pending[run]
+        _climb_due(pending, record, ask)
+        _wait(poll, pending)
+    return fallen
+
+
+def _start(target: Target, scans: Scans) -> Climb:
+    kept = KeptClimb.begin(target, scans)
+    return kept if kept is not None else OutsideClimb(target, scans)
+
+
+def _climb_due(pending: dict[str, Climb], record: Record, ask: Ask) -> None:
+    due = [(run, one, rung) for run, one in pending.items() if (rung := one.due()) is not None]
+    if due:
+        record([(run, rung.value) for run, _, rung in due])
+    for run, one, rung in due:
+        if rung is Rung.EXIT_KEYS:
+            trouble = ask(run)
+            one.reached(rung)
+            if trouble:
+                one.skip_wait(trouble)
+        else:
+            one.reached(rung)
+            one.climb(rung)
+
+
+def _wait(poll: "select.poll", pending: dict[str, Climb]) -> None:
+    """Sleeps until a watched process ends or the next rung is due, whichever is first."""
+    if not pending:
+        return
+    watched = [fd for one in pending.values() for fd in one.watched()]
+    for fd in watched:
+        poll.register(fd, select.POLLIN)
+    until = min(one.wake_at() for one in pending.values())
+    poll.poll(max(0.0, (until - time.monotonic()) * 1000))
+    for fd in watched:
+        poll.unregister(fd)
+
+
+def _allow_many_files(runs: int) -> None:
+    """A pidfd a process: the usual soft limit of 1024 files is too low for a fleet."""
+    if runs < 100:  # noqa: PLR2004 - far below any limit, and the import is not free
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,110 @@
+"""Ending a run through its keeper: ask it, and watch for its exit, which is the proof."""
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Optional
+
+from quell.core.ladder import Rung, grace_of
+from quell.core.ports import Fall, Target
+from quell.core.receipt import Climbed, Proof
+from quell.processes import identity
+from quell.processes.journal import ask_end, read_journal
+from quell.processes.schedule import Schedule
+
+if TYPE_CHECKING:
+    from quell.processes.climb import Scans
+    from quell.processes.climb_outside import OutsideClimb
+
+TAKEOVER = 1.5  # seconds after KILL was due before we stop trusting the keeper to do it
+
+
+class KeptClimb:
+    def __init__(self, target: Target, keeper: int, scans: "Scans") -> None:
+        self.target = target
+        self.keeper = keeper  # a verified pidfd
+        self.scans = scans
+        self.schedule = Schedule(target.ladder)
+        self.denied = ""
+        self.fall: Fall | None = None
+
+    @classmethod
+    def begin(cls, target: Target, scans: "Scans") -> Optional["KeptClimb"]:
+        """None when there is no keeper to ask: never was, or it has been killed."""
+        keeper = identity.open_verified(target.keeper) if target.keeper else None
+        return cls(target, keeper, scans) if keeper is not None else None
+
+    def turn(self) -> Optional["OutsideClimb"]:
+        """Looks whether the keeper has finished; hands over if it died or does not act."""
+        if identity.is_dead(self.keeper):
+            journal = read_journal(self.target.rundir)
+            if not journal.ended:
+                return self._hand_over("the keeper was killed; its processes were found without it")
+            self.fall = self._fallen(Proof.PROVEN if journal.proven else Proof.NONE_FOUND)
+            return None
+        if self.denied:
+            self.fall = self._fallen(Proof.SURVIVORS)
+            return None
+        if self.schedule.exhausted:
+            if read_journal(self.target.rundir).survivors:
+                self.fall = self._fallen(Proof.SURVIVORS)
+                return None
+            return self._hand_over("the keeper did not act in time")
+        return None
+
+    def due(self) -> Rung | None:
+        return self.schedule.due()
+
+    def reached(self, rung: Rung) -> None:
+        self.schedule.reached(rung)
+        if rung is Rung.KILL:  # the keeper sweeps by itself; give it time before we distrust it
+            self.schedule.next_at += TAKEOVER
+
+    def skip_wait(self, warning: str) -> None:
+        self.schedule.skip_wait(warning)
+
+    def climb(self, rung: Rung) -> None:
+        """TERM tells the keeper the whole plan, so that it goes on even if we die."""
+        grace = grace_of(self.target.ladder) if rung is Rung.TERM else 0.0
+        ask_end(self.target.rundir, grace)
+        self.denied = identity.send(self.keeper, signal.SIGTERM)
+
+    def watched(self) -> list[int]:
+        return [self.keeper]
+
+    def wake_at(self) -> float:
+        return time.monotonic() if self.denied else self.schedule.next_at
+
+    def close(self) -> None:
+        os.close(self.keeper)
+
+    def _hand_over(self, warning: str) -> "OutsideClimb":
+        from quell.processes.climb_outside import OutsideClimb
+
+        self.close()
+        return OutsideClimb(self.target, self.scans, after=self.schedule, warning=warning)
+
+    def _fallen(self, proof: Proof) -> Fall:
+        journal = read_journal(self.target.rundir)
+        asked = [rung for rung in self.schedule.rungs if rung.rung == Rung.EXIT_KEYS.value]
+        offset = self.schedule.rungs[len(asked)].at_ms if len(self.schedule.rungs) > len(asked) else 0
+        climbed = [rung._replace(at_ms=rung.at_ms + offset) for rung in journal.rungs]
+        names = {rung.rung for rung in climbed}
+        left = [
+            Climbed(step.rung.value, 0, reached=False)
+            for step in self.target.ladder
+            if step.rung is not Rung.EXIT_KEYS and step.rung.value not in names
+        ]
+        return Fall(
+            run=self.target.run,
+            proof=proof,
+            began=True,
+            denied=bool(self.denied),
+            rungs=(*asked, *climbed, *left),
+            processes=journal.processes,
+            survivors=journal.survivors,
+            survivor_ids=(),
+            journal=journal,
+            millis=self.schedule.millis(),
+            warnings=tuple(self.schedule.warnings),
+        )

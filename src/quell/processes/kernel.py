@@ -1,0 +1,129 @@
+"""The kernel port on Linux: the only way the verbs touch processes."""
+
+import os
+import select
+from collections.abc import Callable, Sequence
+
+from quell.core.ports import Cradle, Fall, Journal, Order, Target
+from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
+from quell.processes import identity, launching
+from quell.processes.journal import ask_end, read_journal
+
+
+class LinuxKernel:
+    def me(self) -> ProcessId:
+        found = identity.identify(os.getpid())
+        if found is None:  # cannot be: we are running
+            raise ProcessLookupError(os.getpid())
+        return found
+
+    def identify(self, pid: int) -> ProcessId | None:
+        return identity.identify(pid)
+
+    def look(self, process: ProcessId) -> Alive | Gone | Unknown:
+        return identity.look(process)
+
+    def command(self, pid: int) -> str:
+        return identity.command_of(pid)
+
+    def argv(self, pid: int) -> tuple[str, ...]:
+        return identity.argv_of(pid)
+
+    def parent(self, pid: int) -> int:
+        stat = identity.read_stat(pid)
+        return stat.ppid if stat else 0
+
+    def ancestors(self) -> tuple[int, ...]:
+        """Parent, grandparent, … of this process, up to init."""
+        chain: list[int] = []
+        pid = self.parent(os.getpid())
+        while pid > 1 and pid not in chain:
+            chain.append(pid)
+            pid = self.parent(pid)
+        return tuple(chain)
+
+    def cwd(self, pid: int) -> str:
+        try:
+            return os.readlink(f"/proc/{pid}/cwd")
+        except OSError:
+            return ""
+
+    def foreign(self) -> list[Member]:
+        from quell.processes.foreign import leftovers
+        from quell.processes.table import Table
+
+        return leftovers(Table())
+
+    def stamp(self, pid: int) -> str | None:
+        return identity.stamp_of(pid)
+
+    def stamps(self) -> dict[str, list[Member]]:
+        """Every stamped process of the machine that we may look into, by run id."""
+        from quell.processes.table import Table
+
+        table = Table()
+        return {
+            run: [
+                Member(
+                    ProcessId(pid, table.rows[pid].start, identity.boot_id()),
+                    identity.command_of(pid, table.rows[pid].name),
+                    "stamp",
+                    table.rows[pid].ppid,
+                    table.rows[pid].state,
+                )
+                for pid in pids
+            ]
+            for run, pids in table.stamps.items()
+        }
+
+    def members(self, target: Target, protected: Sequence[ProcessId] = ()) -> list[Member]:
+        from quell.processes.members import members_of
+        from quell.processes.table import Table
+
+        return members_of(target, Table(), protected)
+
+    def journal(self, rundir: str) -> Journal:
+        return read_journal(rundir)
+
+    def cancel(self, rundir: str) -> None:
+        ask_end(rundir, 0.0)
+
+    def wait(self, processes: Sequence[ProcessId], seconds: float) -> None:
+        """Returns when one of them ends, or after `seconds`."""
+        poll = select.poll()
+        fds = [fd for process in processes if (fd := identity.open_verified(process)) is not None]
+        if processes and len(fds) < len(processes):
+            seconds = 0.0
+        for fd in fds:
+            poll.register(fd, select.POLLIN)
+        poll.poll(seconds * 1000)
+        for fd in fds:
+            os.close(fd)
+
+    def prepare(self, rundir: str, order: Order) -> Cradle:
+        return launching.prepare(rundir, order)
+
+    def keeper_argv(self, rundir: str, *, detach: bool) -> tuple[str, ...]:
+        return launching.keeper_argv(rundir, detach=detach)
+
+    def await_birth(self, cradle: Cradle, seconds: float) -> Journal:
+        return launching.await_birth(cradle, seconds)
+
+    def become_keeper(self, rundir: str) -> None:
+        launching.become_keeper(rundir)
+
+    def discard(self, rundir: str) -> None:
+        launching.discard(rundir)
+
+    def climb(
+        self,
+        targets: Sequence[Target],
+        protected: Sequence[ProcessId],
+        record: Callable[[Sequence[tuple[str, str]]], None],
+        ask: Callable[[str], str],
+    ) -> dict[str, Fall]:
+        from quell.processes.climb import climb
+
+        return climb(targets, protected, record, ask)
+
+

@@ -1,0 +1,72 @@
+"""Hands an order to a keeper, and hears of the birth."""
+
+import os
+import select
+import sys
+import time
+
+from quell.core.ports import Cradle, Journal, Order
+from quell.processes.journal import read_journal
+
+KEEPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper", "keeper.py")
+
+
+def prepare(rundir: str, order: Order) -> Cradle:
+    """Writes the order into a new run directory that nobody else can read."""
+    os.makedirs(os.path.dirname(rundir), mode=0o700, exist_ok=True)
+    os.mkdir(rundir, 0o700)
+    rules = [f"keep::{pattern}" for pattern in order.keep]
+    rules += [f"shared:{programs}:{pattern}" for pattern, programs in order.shared]
+    fields = [
+        order.cwd,
+        str(order.grace),
+        str(len(rules)),
+        str(len(order.argv)),
+        *rules,
+        *order.argv,
+        *(f"{name}={value}" for name, value in order.env.items()),
+    ]
+    fd = os.open(os.path.join(rundir, "launch"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(b"\0".join(os.fsencode(field) for field in fields))
+    fifo = os.path.join(rundir, "ready")
+    os.mkfifo(fifo, 0o600)
+    return Cradle(rundir, os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
+
+
+def keeper_argv(rundir: str, *, detach: bool) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", KEEPER, rundir, *(("--detach",) if detach else ()))
+
+
+def await_birth(cradle: Cradle, seconds: float) -> Journal:
+    """What the keeper has written once it spoke, or when the time is up.
+
+    Linux raises HUP on the fifo only after a writer has come and gone, so no moment is missed.
+    """
+    poll = select.poll()
+    poll.register(cradle.fifo, select.POLLIN)
+    until = time.monotonic() + seconds
+    try:
+        while (left := until - time.monotonic()) > 0:
+            if poll.poll(left * 1000):
+                break
+    finally:
+        os.close(cradle.fifo)
+    return read_journal(cradle.rundir)
+
+
+def become_keeper(rundir: str) -> None:
+    """Replaces this process by the keeper; returns never."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    argv = keeper_argv(rundir, detach=False)
+    os.execv(argv[0], argv)  # noqa: S606 - our own keeper, no shell
+
+
+def discard(rundir: str) -> None:
+    """Takes back an order that nobody read: it holds the caller's environment."""
+    for name in ("launch", "ready"):
+        try:
+            os.unlink(os.path.join(rundir, name))
+        except OSError:
+            continue

@@ -1,0 +1,110 @@
+"""Which processes belong to a run, seen from outside: the net for what no keeper holds."""
+
+import os
+from collections.abc import Sequence
+
+from quell.core.ports import Target
+from quell.core.process import Member, ProcessId
+from quell.processes.identity import boot_id, command_of
+from quell.processes.table import Table
+
+
+def members_of(target: Target, table: Table, protected: Sequence[ProcessId] = ()) -> list[Member]:
+    """Everything found of the run: its keeper, agent, their trees, its stamp, its sessions.
+
+    Looked for until nothing new appears. Never among them: pid 1, quell and its ancestors, other
+    live runs (`protected`) with all below them, and a tmux server that holds others' panes.
+    """
+    spared = untouchable(table, protected, target)
+    via: dict[int, str] = {}
+    for word, process in seeds(target):
+        row = table.rows.get(process.pid)
+        if row and row.start == process.start and process.boot == boot_id():
+            via.setdefault(process.pid, word)
+    if not target.alone:
+        for pid in table.stamps.get(target.run, ()):
+            via.setdefault(pid, "stamp")
+        for pid in _in_cgroup(target.cgroup):
+            via.setdefault(pid, "cgroup")
+    via = {pid: word for pid, word in via.items() if pid not in spared}
+    _grow(via, target, table, spared)
+    return [
+        Member(
+            ProcessId(pid, table.rows[pid].start, boot_id()),
+            command_of(pid, table.rows[pid].name),
+            word,
+            table.rows[pid].ppid,
+            table.rows[pid].state,
+        )
+        for pid, word in via.items()
+        if pid in table.rows
+    ]
+
+
+def seeds(target: Target) -> list[tuple[str, ProcessId]]:
+    known = [("ledger", process) for process in target.known]
+    if target.process:
+        known.insert(0, ("agent", target.process))
+    if target.keeper:
+        known.insert(0, ("keeper", target.keeper))
+    return known
+
+
+def _grow(via: dict[int, str], target: Target, table: Table, spared: set[int]) -> None:
+    """Adds children, and sessions and groups that a member leads or led, to a fixed point.
+
+    A pid that is in use as a session or group id is never given to a new process, so a group
+    whose number is a member's pid was made by that member, even if the member has left.
+    """
+    led = {process.pid for _, process in seeds(target)} | set(via)
+    grown = True
+    while grown:
+        grown = False
+        for row in table.rows.values():
+            if row.pid in via or row.pid in spared:
+                continue
+            if row.ppid in via:
+                word = "tree"
+            elif target.alone:
+                continue
+            elif row.sid in led:
+                word = "session"
+            elif row.pgid in led:
+                word = "group"
+            else:
+                continue
+            via[row.pid] = word
+            led.add(row.pid)
+            grown = True
+
+
+def _in_cgroup(path: str) -> list[int]:
+    if not path:
+        return []
+    try:
+        with open(path + "/cgroup.procs", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except OSError:
+        return []
+
+
+def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) -> set[int]:
+    """Pids that no ending of this run may signal."""
+    mine = {process.pid for process in (target.keeper, target.process) if process}
+    spared = {0, 1, 2, os.getpid(), *table.ancestors(os.getpid())}
+    for process in protected:
+        row = table.rows.get(process.pid)
+        if row and row.start == process.start and process.pid not in mine:
+            spared.add(process.pid)
+            spared |= table.descendants(process.pid) - mine
+    for row in table.rows.values():
+        if row.name.startswith("tmux: server") and _holds_others(row.pid, target, table):
+            spared.add(row.pid)
+    return spared
+
+
+def _holds_others(server: int, target: Target, table: Table) -> bool:
+    """Its stamp proves nothing: whoever started the server branded every pane in it."""
+    mine = set(table.stamps.get(target.run, ()))
+    mine |= {process.pid for process in (target.keeper, target.process) if process}
+    return any(pane not in mine for pane in table.children.get(server, ()))

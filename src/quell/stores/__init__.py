@@ -1,0 +1,1 @@
+"""Where agents, runs and receipts are remembered: one database a file."""

@@ -1,0 +1,52 @@
+"""One connection, and the only two ways to use it."""
+
+import os
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from quell.core.errors import StoreFailed
+from quell.stores.failures import translated
+from quell.stores.opening import opened
+
+# What a power cut may take. NORMAL: the last moments, never the file. FULL: nothing that was told.
+NORMAL = "PRAGMA synchronous = NORMAL"
+FULL = "PRAGMA synchronous = FULL"
+
+
+class Transactions:
+    def __init__(self, path: str) -> None:
+        self._path = os.path.abspath(path)
+        self._safety = ""
+        self.db = opened(self._path)
+
+    def close(self) -> None:
+        with translated(self._path):
+            self.db.close()
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """A record that does not make sense is a StoreFailed too."""
+        with translated(self._path):
+            try:
+                yield self.db
+            except (ValueError, KeyError, TypeError) as error:
+                raise StoreFailed(
+                    f"{self._path} holds a record that this quell cannot read ({error})",
+                    "upgrade quell if a newer one wrote it; else restore the file from a copy",
+                ) from error
+
+    @contextmanager
+    def writing(self, safety: str) -> Generator[sqlite3.Connection]:
+        """All of it is written, or nothing; nobody else writes meanwhile."""
+        with translated(self._path):
+            if safety != self._safety:
+                self.db.execute(safety)  # before the transaction: inside one it has no effect
+                self._safety = safety
+            try:
+                self.db.execute("BEGIN IMMEDIATE")
+                yield self.db
+                self.db.execute("COMMIT")
+            except BaseException:
+                self.db.rollback()
+                raise

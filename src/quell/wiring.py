@@ -1,0 +1,143 @@
+"""The only module that knows every plug. Each is imported when it is first needed."""
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from quell import config
+from quell.core.errors import BadRequest, StoreFailed
+from quell.core.kind import Kind
+from quell.core.ports import Kernel, Store, Terminal
+from quell.core.receipt import Receipt, receipt_from_json
+from quell.core.settings import Settings
+
+
+class RealWorld:
+    """Everything a verb may touch, on this machine."""
+
+    def __init__(self, env: Mapping[str, str] | None = None, home: str = "") -> None:
+        self.env: Mapping[str, str] = dict(os.environ) if env is None else env
+        self.home = home or config.state_home(self.env)
+        self.host = self.env.get("QUELL_HOST") or os.uname().nodename
+        self._terminals: dict[str, Terminal] = {}
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        return config.load(self.env)
+
+    @functools.cached_property
+    def store(self) -> Store:
+        from quell.stores.sqlite import SqliteStore
+
+        try:
+            os.makedirs(self.home, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise StoreFailed(
+                f"cannot make {self.home}: {error.strerror}", "set QUELL_HOME to a writable place"
+            ) from error
+        return SqliteStore(os.path.join(self.home, "quell.db"), now=self.now)
+
+    @functools.cached_property
+    def kernel(self) -> Kernel:
+        from quell.processes.kernel import LinuxKernel
+
+        return LinuxKernel()
+
+    @property
+    def cwd(self) -> str:
+        return os.getcwd()
+
+    def now(self) -> str:
+        return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    def seconds(self) -> float:
+        return datetime.now(UTC).timestamp()
+
+    def new_id(self) -> str:
+        """Sorts by time, so that runs and their directories do too."""
+        return f"{datetime.now(UTC):%Y%m%d%H%M%S}-{os.urandom(4).hex()}"
+
+    def new_uuid(self) -> str:
+        import uuid
+
+        return str(uuid.uuid4())
+
+    def rundir(self, run: str) -> str:
+        return os.path.join(self.home, "runs", run)
+
+    def place(self, name: str) -> Terminal:
+        if name not in self._terminals:
+            from quell import places
+
+            if name not in places.NAMES:
+                raise BadRequest(f"'{name}' is no place", f"use one of {', '.join(places.NAMES)}")
+            self._terminals[name] = places.terminal(name, self.env)
+        return self._terminals[name]
+
+    def default_place(self) -> str:
+        if self.settings.place:
+            return self.settings.place
+        from quell import places
+
+        return places.detect(self.env)
+
+    def kind(self, name: str) -> Kind:
+        from quell import kinds
+
+        try:
+            return kinds.kind(name)
+        except KeyError:
+            raise BadRequest(f"'{name}' is no kind of agent") from None
+
+    def kind_names(self) -> tuple[str, ...]:
+        from quell import kinds
+
+        return kinds.NAMES
+
+    def recognise(self, argv: Sequence[str]) -> str:
+        from quell import kinds
+
+        return kinds.recognise(argv)
+
+    def glob(self, pattern: str) -> list[str]:
+        import glob
+
+        return glob.glob(pattern)
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def touched_at(self, path: str) -> float | None:
+        try:
+            return os.stat(path).st_mtime
+        except OSError:
+            return None
+
+    # -- the record that is left when the store cannot be written -----------------------------
+
+    def leave_receipt(self, run: str, receipt: Receipt) -> None:
+        import json
+
+        try:
+            fd = os.open(self._receipt_path(run), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(fd, "w") as file:
+                json.dump(receipt.to_json(), file)
+        except OSError:
+            return  # the keeper's journal beside it says the same, in other words
+
+    def left_receipt(self, run: str) -> Receipt | None:
+        try:
+            with open(self._receipt_path(run)) as file:
+                text = file.read()
+        except OSError:
+            return None
+        import json
+
+        try:
+            return receipt_from_json(json.loads(text))
+        except (ValueError, TypeError, KeyError):
+            return None  # torn by a full disk; the journal is read instead
+
+    def _receipt_path(self, run: str) -> str:
+        return os.path.join(self.rundir(run), "receipt.json")

@@ -1,0 +1,79 @@
+"""A store to test. A new plug is one more line in PLUGS."""
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quell.core.ports import Store
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # for store_samples, which the racers import as well
+
+from store_samples import Clock, Open, Race  # noqa: E402
+
+PLUGS = ("quell.stores.sqlite:SqliteStore",)
+
+
+@pytest.fixture(params=PLUGS)
+def plug(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> str:
+    return str(tmp_path / "state" / "quell.db")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def connect(plug: str, where: str, clock: Clock) -> Iterator[Open]:
+    """Each call is one more connection to the same store."""
+    module, _, name = plug.partition(":")
+    plugged = getattr(importlib.import_module(module), name)
+    stores: list[Store] = []
+
+    def connect() -> Store:
+        stores.append(plugged(where, now=clock))
+        return stores[-1]
+
+    yield connect
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(connect: Open) -> Store:
+    return connect()
+
+
+@pytest.fixture
+def race(plug: str, where: str) -> Race:
+    """`race(20, "claim")`: what each of 20 processes said that claimed at the same moment."""
+
+    def race(count: int, deed: str, *more: str) -> list[str]:
+        argv = [sys.executable, str(HERE / "store_racer.py"), plug, where, deed, *more]
+        pipe = subprocess.PIPE
+        racers = [subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) for _ in range(count)]
+        try:
+            for racer in racers:
+                assert racer.stdout
+                assert racer.stdout.readline() == "ready\n"
+            for racer in racers:
+                assert racer.stdin
+                racer.stdin.write("go\n")
+                racer.stdin.flush()
+            return [racer.communicate(timeout=60)[0].strip() for racer in racers]
+        finally:
+            for racer in racers:
+                racer.kill()
+                racer.communicate()
+
+    return race

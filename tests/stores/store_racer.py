@@ -1,0 +1,88 @@
+"""One of many processes that use a store at the same moment.
+
+    store_racer.py PLUG WHERE DEED [LOOKS]
+
+Says "ready", waits for a line, does its deed and says what came of it. With LOOKS, it is killed
+when the store looks at the clock for that many times.
+"""
+# ruff: noqa: T201 - what it prints is its answer
+
+import importlib
+import itertools
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from store_samples import KILLED, SPAWNER, a_receipt, a_run, an_agent
+
+from quell.core.errors import QuellError
+from quell.core.ports import Store
+from quell.core.process import ProcessId
+
+ME = ProcessId(os.getpid(), 1, "boot-a")
+
+
+def add(store: Store) -> str:
+    store.add_run(an_agent(), a_run(f"run-of-{ME.pid}"))
+    return "added"
+
+
+def claim(store: Store) -> str:
+    return type(store.claim("run-1", KILLED, ME, None)).__name__
+
+
+def take_over(store: Store) -> str:
+    return type(store.claim("run-1", KILLED, ME, SPAWNER)).__name__
+
+
+def end(store: Store) -> str:
+    run = a_run(ending=KILLED._replace(by=str(ME.pid)))
+    store.end(run, a_receipt(run), ())
+    return "done"
+
+
+def note(store: Store) -> str:
+    for number in range(50):
+        store.note("test.note", "ada", "run-1", {"pid": ME.pid, "number": number})
+    return "noted"
+
+
+def look(store: Store) -> str:
+    return f"{len(store.live_runs())} live"
+
+
+DEEDS: dict[str, Callable[[Store], str]] = {
+    deed.__name__: deed for deed in (add, claim, take_over, end, note, look)
+}
+
+
+def deadly_clock(looks: int) -> Callable[[], str]:
+    """Kills this very process at that look: the store looks in the middle of its transactions."""
+    left = itertools.count(looks, -1)
+
+    def now() -> str:
+        if next(left) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "2030-01-01T00:00:00Z"
+
+    return now
+
+
+def main(plug: str, where: str, deed: str, looks: str = "0") -> None:
+    module, _, name = plug.partition(":")
+    plugged = getattr(importlib.import_module(module), name)
+    clock = deadly_clock(int(looks))
+    early = None if deed == "look" else plugged(where, now=clock)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    try:
+        store = early or plugged(where, now=clock)
+        print(DEEDS[deed](store), flush=True)
+        store.close()
+    except QuellError as error:
+        print(type(error).__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

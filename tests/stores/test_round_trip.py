@@ -1,0 +1,153 @@
+"""Whatever goes into a store comes out of it as it was."""
+
+import itertools
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from store_samples import OTHER, Open
+
+from quell.core.agent import NAME, Agent
+from quell.core.lifecycle import Outcome, State
+from quell.core.ports import Store, Won
+from quell.core.process import ProcessId
+from quell.core.receipt import (
+    Climbed,
+    Conversation,
+    Ended,
+    Pane,
+    Proof,
+    Receipt,
+    Result,
+    Survivor,
+)
+from quell.core.run import Ending, Orphan, Place, Run
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+TOLD = TEXT.filter(bool)
+TEXTS = st.lists(TEXT, max_size=4).map(tuple)
+NUMBER = st.integers(0, 2**63 - 1)
+BOOT = st.text("0123456789abcdef-", min_size=1, max_size=36)
+CODE = st.none() | st.integers(-255, 255)
+PROCESS = st.builds(ProcessId, NUMBER, NUMBER, BOOT, NUMBER)
+MAYBE_PROCESS = st.none() | PROCESS
+PLACE = st.builds(Place, TEXT, TEXT, TEXT, NUMBER, TEXT, TEXT)
+ENDING = st.builds(Ending, st.sampled_from(Outcome), TEXT, TEXT, TEXT, CODE, CODE)
+PAIRS = st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple)
+
+AGENT = st.builds(
+    Agent,
+    name=st.from_regex(NAME, fullmatch=True),
+    kind=TEXT,
+    cwd=TEXT,
+    args=TEXTS,
+    env=PAIRS,
+    place=TEXT,
+    server=TEXT,
+    team=TEXT,
+    tag=TEXT,
+    role=TEXT,
+    task=TEXT,
+    keep=TEXTS,
+    conversation=TEXT,
+    created_at=TOLD,
+)
+RUN = st.builds(
+    Run,
+    id=TOLD,
+    agent=st.just(""),
+    host=TEXT,
+    state=st.sampled_from([State.SPAWNING, State.RUNNING]),
+    place=PLACE,
+    started_at=TOLD,
+    parent=TEXT,
+    keeper=MAYBE_PROCESS,
+    process=MAYBE_PROCESS,
+    cgroup=TEXT,
+    owner=st.none() | st.just(OTHER),
+    ending=st.none(),
+    ended_at=TOLD,
+    rung=st.just(""),
+)
+SURVIVORS = st.lists(st.builds(Survivor, NUMBER, TEXT, TEXT, TEXT), max_size=2).map(tuple)
+RECEIPT = st.builds(
+    Receipt,
+    agent=TEXT,
+    run=TEXT,
+    kind=TEXT,
+    place=TEXT,
+    by=TEXT,
+    reason=TEXT,
+    outcome=TEXT,
+    result=st.sampled_from(Result),
+    pid=st.none() | NUMBER,
+    started_at=TEXT,
+    finished_at=TEXT,
+    duration_ms=NUMBER,
+    proof=st.none() | st.sampled_from(Proof),
+    rungs=st.lists(st.builds(Climbed, TEXT, NUMBER, st.booleans()), max_size=3).map(tuple),
+    processes=st.lists(st.builds(Ended, NUMBER, TEXT, TEXT, TEXT), max_size=3).map(tuple),
+    survivors=SURVIVORS,
+    kept=SURVIVORS,
+    pane=st.builds(Pane, TEXT, TEXT, st.none() | st.booleans(), TEXT),
+    tasks=st.lists(st.dictionaries(TEXT, TEXT, max_size=2), max_size=2).map(tuple),
+    worktree=TEXT,
+    conversation=st.builds(Conversation, TEXT, st.none() | st.booleans(), TEXT, TEXT),
+    screen=TEXT,
+    detail=TEXT,
+    exit_code=CODE,
+    exit_signal=CODE,
+    max_rss_kb=st.none() | NUMBER,
+    cpu_seconds=st.none() | st.floats(0, allow_nan=False, allow_infinity=False),
+    warnings=TEXTS,
+)
+ORPHAN = st.builds(Orphan, TEXT, TEXT, TEXT, PROCESS, TEXT, TEXT)
+
+# The store of one test serves all its examples, so each takes a name of its own.
+shared = settings(
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+numbers = itertools.count()
+
+
+@shared
+@given(agent=AGENT)
+def test_an_agent_comes_back_as_it_was(store: Store, agent: Agent) -> None:
+    agent = agent._replace(name=f"{agent.name}-{next(numbers)}")
+    run = Run(f"run-{next(numbers)}", agent.name, "h", State.SPAWNING, Place("headless"), "now")
+    store.add_run(agent, run)
+    assert store.agent(agent.name) == agent
+    assert store.agents()[-1] == agent
+
+
+@shared
+@given(run=RUN, asked=ENDING, final=ENDING, receipt=RECEIPT)
+def test_a_run_comes_back_as_it_was_all_its_life(
+    connect: Open, run: Run, asked: Ending, final: Ending, receipt: Receipt
+) -> None:
+    store, reader = connect(), connect()
+    name = f"ada-{next(numbers)}"
+    run = run._replace(id=f"{run.id}-{next(numbers)}", agent=name)
+    store.add_run(Agent(name, "claude", "/"), run)
+    assert reader.run(run.id) == run._replace(ended_at="")
+    claim = store.claim(run.id, asked, OTHER, None)
+    stopping = run._replace(state=State.STOPPING, owner=OTHER, ending=asked, ended_at="")
+    assert claim == Won(stopping)
+    assert reader.last_runs()[name] == stopping
+    if final.outcome is Outcome.ARCHIVED:  # letting go is not for a run that is being ended
+        final = final._replace(outcome=Outcome.STOPPED)
+    store.end(run._replace(ending=final), receipt, ())
+    assert reader.run(run.id) == run._replace(state=State.ENDED, owner=None, ending=final)
+    assert reader.receipt(run.id) == receipt
+    store.close()
+    reader.close()
+
+
+@shared
+@given(orphans=st.lists(ORPHAN, max_size=4, unique_by=lambda orphan: orphan.process[:3]))
+def test_orphans_come_back_as_they_were(store: Store, orphans: list[Orphan]) -> None:
+    store.track(orphans)
+    assert store.orphans() == orphans
+    store.untrack([orphan.process for orphan in orphans])
+    assert store.orphans() == []
