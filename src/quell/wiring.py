@@ -70,9 +70,7 @@ class RealWorld:
         if name not in self._terminals:
             from quell import places
 
-            if name not in places.NAMES:
-                raise BadRequest(f"'{name}' is no place", f"use one of {', '.join(places.NAMES)}")
-            self._terminals[name] = places.terminal(name, self.env)
+            self._terminals[name] = places.named(name, self.env)
         return self._terminals[name]
 
     def default_place(self) -> str:
@@ -99,6 +97,16 @@ class RealWorld:
         from quell import kinds
 
         return kinds.recognise(argv)
+
+    def programs(self) -> list[tuple[str, bool, str, str]]:
+        """Terminals and agent programs on PATH: (name, there, where, hint)."""
+        import shutil
+
+        path = self.env.get("PATH")
+        wanted = {"tmux": "", "kitty": "", "wezterm": "", "git": ""}
+        wanted |= {self.kind(name).program: "" for name in self.kind_names()}
+        found = {name: shutil.which(name, path=path) for name in wanted if name}
+        return [(name, bool(where), where or "not on PATH", "") for name, where in found.items()]
 
     def glob(self, pattern: str) -> list[str]:
         import glob

@@ -74,6 +74,11 @@ def test_a_new_store_is_empty(store: Store) -> None:
     assert store.runs_of("ada") == []
 
 
+def test_a_new_store_may_be_opened_by_ten_at_once(connect: Open, race: Race) -> None:
+    assert race(10, "look") == ["0 live"] * 10
+    assert spawned(connect()) == a_run()
+
+
 def test_a_spawn_records_agent_run_and_instance_at_once(store: Store) -> None:
     agent = an_agent(args=("--model", "x"), env=(("A", "1"),), keep=("node *",), tag="dev")
     run = a_run(place=PANE, parent="run-0")

@@ -68,13 +68,15 @@ class Tmux:
 
     def look(self, place: Place, run: str) -> PaneSighting:
         """Present only if server, pane and tag are the run's."""
-        try:
-            answer = self._ask_again(
-                place.server, ("display-message", "-p", "-t", place.pane, _SEEN)
-            )
-        except PlaceFailed as error:
-            return Unknown(str(error))
-        return _sighting(answer, place, run)
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                answer = self._ask(place.server, ("display-message", "-p", "-t", place.pane, _SEEN))
+            except PlaceFailed as error:
+                return Unknown(str(error))
+            if not _ON_ITS_WAY_OUT.search(answer.err) or time.monotonic() >= deadline:
+                return _sighting(answer, place, run)
+            pause(0.01)
 
     def screen(self, place: Place) -> str:
         """The pane's last lines; empty if it is gone, PlaceFailed if tmux does not answer."""
@@ -95,14 +97,8 @@ class Tmux:
         if which.out.rstrip("\n") != f"{place.server_pid} {pane}":
             raise PlaceFailed(f"the tmux pane {pane} is gone")
         # In copy mode keys are commands of the mode; synchronised panes would all get the text.
-        leave_mode = (
-            "if-shell",
-            "-F",
-            "-t",
-            pane,
-            "#{pane_in_mode}",
-            f"send-keys -t {pane} -X cancel",
-        )
+        cancel = f"send-keys -t {pane} -X cancel"
+        leave_mode = ("if-shell", "-F", "-t", pane, "#{pane_in_mode}", cancel)
         alone = ("set-option", "-q", "-p", "-t", pane, "synchronize-panes", "off")
         keys = [("send-keys", "-t", pane, key) for key in clear]
         text = [("send-keys", "-t", pane, "-l", "--", line)] if line else []
@@ -113,18 +109,14 @@ class Tmux:
 
     def close(self, place: Place, run: str) -> Closing:
         """Kill that one pane, never its session; done means that tmux no longer has it."""
-        tag, server = (
-            f"#{{==:#{{@quell_run}},{_escaped(run)}}}",
-            f"#{{==:#{{pid}},{place.server_pid}}}",
-        )
+        tag = f"#{{==:#{{@quell_run}},{_escaped(run)}}}"
+        server = f"#{{==:#{{pid}},{place.server_pid}}}"
         ours = f"#{{&&:{tag},{server}}}"
+        kill = ("if-shell", "-F", "-t", place.pane, ours, f"kill-pane -t {place.pane}")
         try:
-            answer = self._ask_again(
-                place.server,
-                ("if-shell", "-F", "-t", place.pane, ours, f"kill-pane -t {place.pane}"),
-                ("display-message", "-p", "-t", place.pane, _SEEN),
-            )
-            seen = _sighting(answer, place, run)
+            self._ask(place.server, kill)
+            # In a call of its own: until this one is over, tmux still knows the killed pane.
+            seen = self.look(place, run)
         except PlaceFailed as error:
             seen = Unknown(str(error))
         return closing(place, seen, ("tmux", "-S", place.server, "kill-pane", "-t", place.pane))
@@ -171,15 +163,6 @@ class Tmux:
         answer = self._ask(server, *commands)
         if answer.code:
             raise PlaceFailed(f"tmux {commands[-1][0]}: {answer.complaint}")
-
-    def _ask_again(self, server: str, *commands: Command) -> Answer:
-        """The same, but a server that is just exiting is asked until it has."""
-        deadline = time.monotonic() + self._timeout
-        while True:
-            answer = self._ask(server, *commands)
-            if not _ON_ITS_WAY_OUT.search(answer.err) or time.monotonic() >= deadline:
-                return answer
-            pause(0.01)
 
     def _ask(self, server: str, *commands: Command) -> Answer:
         """One tmux client, one connection, all `commands` in order; the first failure ends it."""

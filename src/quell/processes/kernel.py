@@ -48,6 +48,11 @@ class LinuxKernel:
         except OSError:
             return ""
 
+    def abilities(self) -> list[tuple[str, bool, str, str]]:
+        from quell.processes.abilities import abilities
+
+        return abilities()
+
     def foreign(self) -> list[Member]:
         from quell.processes.foreign import leftovers
         from quell.processes.table import Table

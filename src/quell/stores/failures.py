@@ -71,6 +71,10 @@ def translated(path: str) -> Generator[None]:
         raise _failed("{path} cannot be used ({error})", hint, path, why) from error
 
 
+def not_a_database(path: str) -> StoreFailed:
+    return _failed(*_SQLITE[sqlite3.SQLITE_NOTADB], path, "")
+
+
 def code_of(error: sqlite3.Error) -> int:
     """SQLite's primary result code; 0 where Python's own module raised it."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 
 from quell.core.errors import StoreFailed
-from quell.stores.failures import ELSEWHERE, PATIENCE, code_of, translated
+from quell.stores.failures import ELSEWHERE, PATIENCE, code_of, not_a_database, translated
 
 SCHEMA = 1  # the highest number in sql/
+SMALLEST = 512  # bytes; no SQLite database has fewer
 APPLICATION = 0x7175656C  # "quel", in the file's header
 
 
@@ -38,6 +39,8 @@ def _make_private(path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
         what = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
         raise StoreFailed(f"{path} is {what}, not a database", f"move it aside, or {ELSEWHERE}")
+    if 0 < found.st_size < SMALLEST:
+        raise not_a_database(path)  # SQLite takes a file of one byte for an empty one
     if found.st_mode & 0o077 and found.st_uid == os.geteuid():
         for name in (path, path + "-wal", path + "-shm"):
             try:

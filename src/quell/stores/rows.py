@@ -96,10 +96,14 @@ def agent_row(agent: Agent) -> Row:
 def agent_from(row: Row) -> Agent:
     agent = Agent(*row)
     return agent._replace(
-        args=tuple(json.loads(row[3])),
-        env=tuple((name, value) for name, value in json.loads(row[4])),
-        keep=tuple(json.loads(row[11])),
+        args=_tuple(row[3]),
+        env=tuple((name, value) for name, value in _tuple(row[4])),
+        keep=_tuple(row[11]),
     )
+
+
+def _tuple(text: str) -> tuple[Any, ...]:
+    return () if text == "[]" else tuple(json.loads(text))  # most are empty, and `list` reads all
 
 
 # -- runs --------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ class Transactions:
         self._path = os.path.abspath(path)
         self._safety = ""
         self.db = opened(self._path)
+        with translated(self._path):
+            self._file = self._file_now()
 
     def close(self) -> None:
         with translated(self._path):
@@ -40,6 +42,11 @@ class Transactions:
     def writing(self, safety: str) -> Generator[sqlite3.Connection]:
         """All of it is written, or nothing; nobody else writes meanwhile."""
         with translated(self._path):
+            if self._file_now() != self._file:
+                raise StoreFailed(
+                    f"{self._path} was moved or deleted while it was in use",
+                    "put it back, or run the command again and a new one is made",
+                )
             if safety != self._safety:
                 self.db.execute(safety)  # before the transaction: inside one it has no effect
                 self._safety = safety
@@ -50,3 +57,11 @@ class Transactions:
             except BaseException:
                 self.db.rollback()
                 raise
+
+    def _file_now(self) -> tuple[int, int]:
+        """SQLite would go on writing to a file that no longer has a name, and all of it be lost."""
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return (0, 0)
+        return (found.st_dev, found.st_ino)

@@ -1,1 +1,103 @@
-"""The command line: one verb a file."""
+"""The command line: one file a verb, each imported only when it is called."""
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from quell.core.errors import QuellError
+from quell.faces import exits
+
+# verb → (module, what it does). The text is here so that --help imports no verb.
+VERBS = {
+    "run": ("run", "Run an agent in this terminal, under a keeper."),
+    "spawn": ("spawn", "Start an agent in a new pane, or headless."),
+    "adopt": ("adopt", "Take charge of an agent that something else started."),
+    "list": ("list", "Who is there."),
+    "status": ("status", "How everybody is, and which processes were orphaned."),
+    "show": ("show", "Everything about one agent."),
+    "tree": ("tree", "The live processes of an agent."),
+    "stop": ("stop", "End agents politely; the conversation is kept."),
+    "kill": ("kill", "End agents surely, with all their processes."),
+    "reap": ("reap", "List what outlived its agent; end it with --yes."),
+    "resume": ("resume", "Continue an ended agent's conversation in a new run."),
+    "events": ("events", "The audit trail."),
+    "receipt": ("receipt", "The proof of an ending."),
+    "doctor": ("doctor", "What this machine has, and what lies around on it."),
+    "demo": ("demo", "Show the promise on agents with bad habits."),
+    "completion": ("completion", "Print the completion script for bash, zsh or fish."),
+}
+ALIASES = {"ls": "list", "r": "resume", "ps": "list"}
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = ALIASES.get(cmd_name, cmd_name)
+        if name not in VERBS:
+            return None
+        return importlib.import_module(f"quell.faces.cli.{VERBS[name][0]}").command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            import difflib
+
+            close = difflib.get_close_matches(args[0], [*VERBS, *ALIASES], 2)
+            if close:
+                error.message += f" Did you mean {' or '.join(close)}?"
+            raise
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, told) for verb, (_, told) in VERBS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="quell")
+def cli() -> None:
+    """End AI coding agents surely, and lose nothing.
+
+    \b
+    quell spawn claude --name luna     start one in a new pane
+    quell kill luna                    end it, with everything it started
+    quell resume luna                  go on where it was
+    """
+
+
+def main() -> None:
+    """Runs the command line; every ending has one of the documented exit codes."""
+    json_wanted = "--json" in sys.argv
+    try:
+        code: Any = cli(standalone_mode=False)
+    except QuellError as error:
+        code = exits.of_error(error)
+        _tell(error, code, json_wanted=json_wanted)
+    except click.ClickException as error:
+        error.show()
+        code = exits.Exit.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = exits.Exit.INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has left: nothing more to say to it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exits.Exit.DONE
+    sys.exit(int(code or 0))
+
+
+def _tell(error: QuellError, code: int, *, json_wanted: bool) -> None:
+    if json_wanted:
+        import json
+
+        told = {"ok": False, "error": type(error).__name__, "message": str(error)}
+        click.echo(json.dumps({**told, "hint": error.hint, "exit": int(code)}))
+    click.echo(f"error: {error}", err=True)
+    if error.hint:
+        click.echo(f"hint: {error.hint}", err=True)

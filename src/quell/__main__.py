@@ -1,0 +1,5 @@
+"""`python -m quell`."""
+
+from quell.faces.cli import main
+
+main()

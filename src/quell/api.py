@@ -1,0 +1,139 @@
+"""The Python API: every verb as a method with typed results. The command line uses nothing else."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from quell.wiring import RealWorld
+
+if TYPE_CHECKING:  # each verb loads only what it needs, when it is called
+    from quell.core.ports import Happened
+    from quell.core.process import Member
+    from quell.core.receipt import Receipt
+    from quell.life.adopt import AdoptWish
+    from quell.life.doctor import Diagnosis
+    from quell.life.kill import KillWish, Slain
+    from quell.life.orphans import OrphanEnd
+    from quell.life.reap import Reaped
+    from quell.life.resume import Resumed, ResumeWish
+    from quell.life.spawn import Spawned, Wish
+    from quell.life.stop import StopWish
+    from quell.life.view import AgentView, Status, Story
+
+
+class Quell:
+    """Agents on this machine. `home` is where the state lives; by default as for the command."""
+
+    def __init__(self, home: str = "", env: Mapping[str, str] | None = None) -> None:
+        self.world = RealWorld(env, home)
+
+    def __enter__(self) -> "Quell":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.world.store.close()
+
+    # -- starting -----------------------------------------------------------------------------
+
+    def spawn(self, wish: "Wish") -> "Spawned":
+        """Starts an agent in a place of its own; returns once it was seen alive."""
+        from quell.life.spawn import spawn
+
+        place = wish.place or self.world.default_place()
+        server = wish.server or (self.world.settings.tmux_server if place == "tmux" else "")
+        return spawn(self.world, wish._replace(place=place, server=server))
+
+    def run(self, wish: "Wish") -> None:
+        """Becomes the keeper of the agent in this terminal; never returns."""
+        from quell.life.spawn import run_here
+        from quell.places.terminal import here
+
+        run_here(self.world, wish, here(self.world.env))
+
+    def adopt(self, wish: "AdoptWish") -> "Spawned":
+        """Takes charge of a running process or pane."""
+        from quell.life.adopt import adopt
+
+        return adopt(self.world, wish)
+
+    def resume(self, wish: "ResumeWish") -> "Resumed":
+        """The same conversation in a new run."""
+        from quell.life.resume import resume
+
+        return resume(self.world, wish)
+
+    # -- looking ------------------------------------------------------------------------------
+
+    def list(self, *, everybody: bool = False) -> "list[AgentView]":
+        from quell.life.view import list_agents
+
+        return list_agents(self.world, everybody=everybody)
+
+    def status(self) -> "Status":
+        from quell.life.view import status
+
+        return status(self.world)
+
+    def show(self, name: str) -> "Story":
+        from quell.life.view import show
+
+        return show(self.world, name)
+
+    def events(self, *, after: int = 0, agent: str = "", limit: int = 50) -> "list[Happened]":
+        from quell.life.settle import settle
+
+        settle(self.world)
+        return self.world.store.events(after, agent, limit)
+
+    def follow(self, *, agent: str = "", every: float = 0.2) -> "Iterator[Happened]":
+        """Every event from now on, as it is written."""
+        last = max((event.id for event in self.events(limit=1)), default=0)
+        while True:
+            for event in self.events(after=last, agent=agent, limit=1000):
+                last = event.id
+                yield event
+            self.world.kernel.wait([], every)
+
+    def receipt(self, name: str) -> "Receipt":
+        """The newest proof of an ending of this agent, or of the run with this id."""
+        from quell.life.proof import newest_receipt
+
+        return newest_receipt(self.world, name)
+
+    def doctor(self) -> "Diagnosis":
+        from quell.life.doctor import examine
+
+        return examine(self.world)
+
+    # -- ending -------------------------------------------------------------------------------
+
+    def kill(self, wish: "KillWish") -> "list[Slain]":
+        """Ends agents surely; one entry per target."""
+        from quell.life.kill import kill
+
+        return kill(self.world, wish)
+
+    def stop(self, wish: "StopWish") -> "list[Slain]":
+        """Ends agents politely, or with `soft` lets go of them."""
+        from quell.life.stop import stop
+
+        return stop(self.world, wish)
+
+    def reap(
+        self, *names: str, end: bool = False, grace: float | None = None
+    ) -> "Reaped":
+        """Lists, or ends, what outlived its run."""
+        from quell.life.reap import reap
+
+        return reap(self.world, end=end, names=names, grace=grace)
+
+    def foreign(self) -> "list[Member]":
+        """Leftovers of agents that quell did not start."""
+        return self.world.kernel.foreign()
+
+    def reap_foreign(self, pids: Sequence[int]) -> "list[OrphanEnd]":
+        from quell.life.reap import reap_foreign
+
+        return reap_foreign(self.world, pids)

@@ -1,0 +1,40 @@
+"""quell kill."""
+
+from typing import Any
+
+import click
+
+from quell.api import Quell
+from quell.faces import exits, told
+from quell.faces.cli import options
+
+
+@click.command("kill")
+@options.targets
+@options.grace
+@click.option("--force", "-f", is_flag=True, help="KILL at once, without TERM.")
+@click.option("--reason", "detail", default="", help="Why; kept in the receipt and the events.")
+@click.option("--strict-pane", is_flag=True, help="Exit 1 if a pane could not be closed.")
+@options.children
+@options.yes
+@options.dry_run
+@options.as_json
+def command(targets: tuple[str, ...], **given: Any) -> int:
+    """End agents surely, with every process they ever started.
+
+    TARGETS are names, PIDs, pid:N, tag:X, team:X, session:X, %pane, globs, all, or - to read them
+    from standard input. TERM to the process group, 2 seconds, KILL; the pane is closed last.
+    """
+    from quell.life.choose import spelled_out
+    from quell.life.kill import KillWish
+
+    json_wanted, strict_pane = given.pop("json_wanted"), given.pop("strict_pane")
+    wish = KillWish(targets=tuple(spelled_out(targets, "kill")), **given)
+    slain = Quell().kill(wish)
+    receipts = [receipt for one in slain for receipt in one.receipts]
+    code = exits.of_receipts(receipts, strict_pane=strict_pane)
+    if json_wanted:
+        options.print_json({"ok": code == 0, "receipts": [r.to_json() for r in receipts]})
+    else:
+        told.slain(slain, verb="Killed")
+    return code

@@ -1,0 +1,113 @@
+"""Options that several verbs share, and how they answer."""
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from quell.core.errors import BadRequest
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+as_json = click.option("--json", "json_wanted", is_flag=True, help="Print one JSON document.")
+dry_run = click.option(
+    "--dry-run", "-n", is_flag=True, help="Show what would be done to whom, and do nothing."
+)
+yes = click.option("--yes", "-y", "--go", is_flag=True, help="Do not ask; I mean it.")
+grace = click.option(
+    "--grace", type=float, metavar="SECONDS", help="Wait this long between TERM and KILL."
+)
+children = click.option(
+    "--no-children", "children", is_flag=True, default=True, flag_value=False,
+    help="Spare the agents that this agent started through quell.",
+)  # fmt: skip
+
+
+def names_complete(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[Any]:
+    """Names, tags and teams that start like this; a broken store completes nothing."""
+    from click.shell_completion import CompletionItem
+
+    from quell.api import Quell
+    from quell.core.errors import QuellError
+
+    try:
+        views = Quell().list(everybody=True)
+    except QuellError:
+        return []
+    words = {view.name: f"{view.kind}, {view.outcome or view.state}" for view in views}
+    words |= {f"tag:{view.tag}": "tag" for view in views if view.tag}
+    words |= {f"team:{view.team}": "team" for view in views if view.team}
+    words["all"] = "everybody"
+    return [CompletionItem(w, help=told) for w, told in words.items() if w.startswith(incomplete)]
+
+
+targets = click.argument("targets", nargs=-1, shell_complete=names_complete)
+one_name = click.argument("name", shell_complete=names_complete)
+
+
+def spawn_options(function: F) -> F:
+    """What `run` and `spawn` have in common."""
+    for option in reversed(
+        (
+            click.option("--name", default="", help="What to call it; default KIND-N."),
+            click.option("--tag", default="", help="A tag to select it by."),
+            click.option("--team", default="", help="The team it belongs to."),
+            click.option("--role", default="", help="Its role in the team."),
+            click.option("--task", default="", help="The task it works on."),
+            click.option("--cwd", default="", metavar="DIR", help="Where to start it."),
+            click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable."),
+            click.option(
+                "--keep",
+                multiple=True,
+                metavar="GLOB",
+                help="Children whose command line matches may outlive it.",
+            ),
+            click.option(
+                "--grace", type=float, help="Seconds for what it leaves behind when it exits."
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def wish_from(words: tuple[str, ...], options: dict[str, Any]) -> Any:
+    """KIND ARGS…, or -- COMMAND ARGS…, with the options, as one Wish."""
+    from quell.core.ladder import checked_wait
+    from quell.kinds import NAMES
+    from quell.life.spawn import Wish
+
+    if not words:
+        raise BadRequest(
+            "nothing to start", f"name a kind ({', '.join(NAMES)}) or write -- COMMAND ARGS…"
+        )
+    known = words[0] in NAMES and words[0] != "command" and not options.pop("is_command", False)
+    options.pop("is_command", None)
+    env = tuple(_assignment(text) for text in options.pop("env", ()))
+    keep = tuple(options.pop("keep", ()))
+    if options.get("grace") is not None:
+        checked_wait(options["grace"])
+    return Wish(
+        kind=words[0] if known else "command",
+        args=words[1:] if known else words,
+        env=env,
+        keep=keep,
+        **options,
+    )
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:  # --env NAME passes the caller's value on
+        value = os.environ.get(name, "")
+    if not name or "\0" in text:
+        raise BadRequest(f"--env {text!r} is not NAME=VALUE")
+    return name, value
+
+
+def print_json(document: Any) -> None:
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2))

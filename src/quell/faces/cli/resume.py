@@ -1,0 +1,36 @@
+"""quell resume."""
+
+from typing import Any
+
+import click
+
+from quell.api import Quell
+from quell.faces.cli import options
+
+
+@click.command("resume", context_settings={"ignore_unknown_options": True})
+@options.one_name
+@click.option(
+    "--in", "place", type=click.Choice(["tmux", "kitty", "wezterm", "headless"]), default=None
+)
+@click.option("--tmux-server", "-L", "server", default="")
+@click.option("--session", default="")
+@click.option("--cwd", default="", metavar="DIR", help="Instead of where it was.")
+@click.option("--conversation", default="", metavar="ID", help="Instead of the one on record.")
+@options.as_json
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def command(*, json_wanted: bool, **given: Any) -> None:
+    """Continue NAME's conversation in a new run, where and as it was."""
+    from quell.life.resume import ResumeWish
+
+    given["place"] = given["place"] or ""
+    (agent, run), warnings = Quell().resume(ResumeWish(**given))
+    pid = run.process.pid if run.process else None
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
+    if json_wanted:
+        told = {"name": agent.name, "kind": agent.kind, "run": run.id, "pid": pid}
+        options.print_json({**told, "conversation": agent.conversation, "warnings": warnings})
+        return
+    what = f"conversation {agent.conversation}" if agent.conversation else "a fresh start"
+    click.echo(f"{agent.name}: resumed as PID {pid} in {run.place.name}, {what}")

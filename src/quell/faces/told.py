@@ -1,0 +1,120 @@
+"""What an ending says on the screen: what was verified, never what is hoped."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from quell.core.receipt import Proof, Receipt, Result
+
+if TYPE_CHECKING:
+    from quell.life.kill import Slain
+    from quell.life.orphans import OrphanEnd
+
+PROOFS = {
+    Proof.PROVEN: "proven gone",
+    Proof.NONE_FOUND: "none found any more",
+    Proof.SURVIVORS: "not all gone",
+}
+_FAILURES = (Result.NOT_FOUND, Result.REFUSED)
+
+
+def slain(targets: "Iterable[Slain]", *, verb: str) -> None:
+    """One line a run, a summary a group; failures go to stderr."""
+    for target in targets:
+        for receipt in target.receipts:
+            one(receipt)
+        if target.label:
+            click.echo(summary(target, verb))
+
+
+def one(receipt: Receipt) -> None:
+    line, failed = line_of(receipt)
+    click.echo(line, err=failed)
+    if receipt.result is Result.WOULD_END:
+        for process in receipt.processes:
+            click.echo(f"  {process.pid} [{process.via}] {process.command}")
+        return
+    if receipt.result is Result.ENDED and receipt.place != "orphan":
+        click.echo(f"  To resume: quell r {receipt.agent}")
+    for survivor in receipt.survivors:
+        told = f"  {survivor.pid} is still there ({survivor.state}, {survivor.why})"
+        click.echo(f"{told}: {survivor.command}", err=True)
+    for kept in receipt.kept:
+        click.echo(f"  left alone: {kept.pid} ({kept.why}): {kept.command}", err=True)
+    if receipt.pane.closed is False:
+        click.echo("Process terminated, but pane remains. Retry this command:", err=True)
+        click.echo(f"  {receipt.pane.retry}", err=True)
+    prefix = "hint" if receipt.result in _FAILURES else "warning"
+    for warning in receipt.warnings:
+        if warning:
+            click.echo(f"{prefix}: {warning}", err=True)
+
+
+def line_of(receipt: Receipt) -> tuple[str, bool]:
+    """The sentence, and whether it is one for stderr."""
+    name, pid = receipt.agent, receipt.pid
+    if receipt.result is Result.ENDED:
+        return f"{ended_words(receipt)}{pane_words(receipt)}: {proof_words(receipt)}", False
+    if receipt.result is Result.ALREADY_ENDED:
+        group = f"Process group {pid}" if pid else "Process group"
+        return f"{group} not found for '{name}' (already terminated)", False
+    if receipt.result is Result.LET_GO:
+        return f"Let go of '{name}'; process group {pid} runs on as an orphan", False
+    if receipt.result is Result.WOULD_END:
+        many = len(receipt.processes)
+        return f"Would end '{name}' ({receipt.place}): {many} processes", False
+    if receipt.result is Result.PERMISSION_DENIED:
+        return f"Permission denied to kill process group {pid} for '{name}'", True
+    if receipt.result is Result.NO_PID:
+        return f"No tracked PID for '{name}' — use 'quell stop {name}' instead", True
+    if receipt.result is Result.SURVIVORS:
+        return f"'{name}' could not be ended: {len(receipt.survivors)} still there", True
+    return f"error: {receipt.detail}", True
+
+
+def ended_words(receipt: Receipt) -> str:
+    if receipt.place != "orphan":
+        return f"Ended process group {receipt.pid} for '{receipt.agent}'"
+    if receipt.detail == "archived":
+        return f"Ended process group {receipt.pid} for stopped instance '{receipt.agent}'"
+    return f"Ended orphan process group {receipt.pid} ({receipt.agent})"
+
+
+def pane_words(receipt: Receipt) -> str:
+    if receipt.pane.closed is None:
+        return ""
+    if receipt.pane.closed:
+        return f" (closed {receipt.pane.place} pane {receipt.pane.id})"
+    return f" (pane close failed for {receipt.pane.place})"
+
+
+def proof_words(receipt: Receipt) -> str:
+    many = len(receipt.processes)
+    noun = "process" if many == 1 else "processes"
+    proof = PROOFS[receipt.proof] if receipt.proof else "not looked at"
+    return f"{many} {noun}, {proof}, {receipt.duration_ms} ms"
+
+
+def summary(target: "Slain", verb: str) -> str:
+    ended = [r for r in target.receipts if r.result in (Result.ENDED, Result.LET_GO)]
+    would = [r for r in target.receipts if r.result is Result.WOULD_END]
+    bad = (*_FAILURES, Result.PERMISSION_DENIED, Result.SURVIVORS, Result.NO_PID)
+    failed = [r for r in target.receipts if r.result in bad]
+    panes = [r for r in ended if r.pane.closed is False]
+    if would:
+        return f"Would end {len(would)} ({target.label})"
+    if target.label == "all" and not target.receipts:
+        return "No processes with tracked PIDs found"
+    parts = [f"{verb} {len(ended)}"]
+    if failed:
+        parts.append(f"{len(failed)} failed")
+    if panes:
+        parts.append(f"{len(panes)} with incomplete pane cleanup")
+    label = "" if target.label == "all" else f" ({target.label})"
+    return ", ".join(parts) + label
+
+
+def reaped(ends: "Sequence[OrphanEnd]") -> None:
+    for end in ends:
+        one(end.receipt)

@@ -1,0 +1,491 @@
+"""What the SQLite plug promises besides: its file, its privacy, its speed, its refusals."""
+
+import ctypes
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from store_samples import KILLED, KILLER, Clock, a_process, a_receipt, a_run, an_agent
+
+from quell.core.errors import StoreFailed
+from quell.core.ports import Store
+from quell.stores import opening, rows
+from quell.stores.sqlite import SqliteStore
+
+SQL = Path(opening.__file__).parent / "sql"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def db(home: Path) -> Path:
+    return home / "quell.db"
+
+
+@pytest.fixture
+def opened(db: Path) -> Iterator[Callable[[], SqliteStore]]:
+    stores: list[SqliteStore] = []
+
+    def opened() -> SqliteStore:
+        stores.append(SqliteStore(str(db), now=Clock()))
+        return stores[-1]
+
+    yield opened
+    for store in stores:
+        store.close()
+
+
+Opened = Callable[[], SqliteStore]
+
+
+@pytest.fixture
+def store(opened: Opened) -> SqliteStore:
+    return opened()
+
+
+def sql(db: Path, *statements: str) -> list[tuple[object, ...]]:
+    """What another program would do to the file; the rows of the last statement."""
+    connection = sqlite3.connect(db, isolation_level=None)
+    try:
+        return [connection.execute(statement).fetchall() for statement in statements][-1]
+    finally:
+        connection.close()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def refusal(deed: Callable[[], object]) -> StoreFailed:
+    """Why it was refused: one sentence, and what to do about it."""
+    with pytest.raises(StoreFailed) as caught:
+        deed()
+    assert "\n" not in str(caught.value)
+    assert caught.value.hint
+    return caught.value
+
+
+def test_it_fits_the_port(store: SqliteStore) -> None:
+    port: Store = store
+    assert port.agents() == []
+
+
+# -- the file ----------------------------------------------------------------------------------
+
+
+def test_nobody_else_can_read_the_state(home: Path, db: Path, opened: Opened) -> None:
+    umask = os.umask(0)
+    try:
+        opened().add_run(an_agent(), a_run())
+    finally:
+        os.umask(umask)
+    assert mode(home) == 0o700
+    assert {file.name: mode(file) for file in home.iterdir()} == dict.fromkeys(
+        ("quell.db", "quell.db-wal", "quell.db-shm"), 0o600
+    )
+
+
+def test_a_file_that_others_could_read_is_closed_to_them(db: Path, opened: Opened) -> None:
+    first = opened()
+    first.add_run(an_agent(), a_run())
+    files = [db.with_name(db.name + suffix) for suffix in ("", "-wal", "-shm")]
+    for file in files:
+        file.chmod(0o644)
+    opened()
+    assert [mode(file) for file in files] == [0o600] * 3
+
+
+def test_an_existing_directory_keeps_its_mode(home: Path, opened: Opened) -> None:
+    home.mkdir()
+    home.chmod(0o755)
+    opened()
+    assert mode(home) == 0o755
+
+
+def test_a_link_leads_to_the_file(tmp_path: Path, home: Path, db: Path, opened: Opened) -> None:
+    home.mkdir()
+    target = tmp_path / "elsewhere.db"
+    db.symlink_to(target)
+    opened().add_run(an_agent(), a_run())
+    assert mode(target) == 0o600
+    assert db.is_symlink()
+
+
+def test_a_store_does_not_follow_a_change_of_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = SqliteStore("here.db", now=Clock())
+    monkeypatch.chdir("/")
+    store.add_run(an_agent(), a_run())
+    store.close()
+    assert (tmp_path / "here.db").exists()
+
+
+def test_readers_do_not_wait_for_a_writer(db: Path, store: SqliteStore) -> None:
+    writer = sqlite3.connect(db, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    assert store.live_runs() == []
+    writer.close()
+
+
+def test_only_what_must_outlast_a_power_cut_waits_for_the_disk(store: SqliteStore) -> None:
+    def safety() -> int:
+        return store._file.db.execute("PRAGMA synchronous").fetchone()[0]
+
+    normal, full = 1, 2
+    run = a_run(process=a_process(), ending=KILLED)
+    deeds: list[tuple[Callable[[], object], int]] = [
+        (lambda: store.note("test.note", "", "", {}), normal),
+        (lambda: store.add_run(an_agent(), run), full),
+        (lambda: store.born(run), normal),
+        (lambda: store.claim(run.id, KILLED, KILLER, None), full),
+        (lambda: store.climbing([(run.id, "term")]), normal),
+        (lambda: store.end(run, a_receipt(run), ()), full),
+    ]
+    for deed, expected in deeds:
+        deed()
+        assert safety() == expected
+
+
+def test_a_follower_can_tell_cheaply_that_something_happened(opened: Opened) -> None:
+    follower, writer = opened(), opened()
+    before = follower.events_version()
+    assert follower.events_version() == before
+    writer.note("test.note", "", "", {})
+    assert follower.events_version() != before
+
+
+def test_ended_runs_cannot_be_changed_by_hand_either(db: Path, store: SqliteStore) -> None:
+    store.add_run(an_agent(), a_run())
+    store.end(a_run(ending=KILLED), a_receipt(a_run()), ())
+    with pytest.raises(sqlite3.IntegrityError, match="final"):
+        sql(db, "UPDATE runs SET outcome = 'completed'")
+
+
+# -- the schema --------------------------------------------------------------------------------
+
+
+def test_the_steps_are_numbered_without_a_gap() -> None:
+    numbers = [int(file.name.partition("_")[0]) for file in sorted(SQL.glob("*.sql"))]
+    assert numbers == list(range(1, opening.SCHEMA + 1))
+
+
+def test_an_empty_file_becomes_a_store(home: Path, db: Path, opened: Opened) -> None:
+    home.mkdir()
+    db.touch(mode=0o600)
+    opened().add_run(an_agent(), a_run())
+    assert sql(db, "PRAGMA user_version") == [(opening.SCHEMA,)]
+    assert sql(db, "PRAGMA application_id") == [(opening.APPLICATION,)]
+    assert sql(db, "PRAGMA journal_mode") == [("wal",)]
+
+
+def test_a_second_opening_finds_what_the_first_wrote(opened: Opened) -> None:
+    first = opened()
+    first.add_run(an_agent(), a_run())
+    first.close()
+    assert opened().live_runs() == [a_run()]
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(
+    db: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = [(1, ["CREATE TABLE half (done)", "CREATE NONSENSE"])]
+    with monkeypatch.context() as patched:
+        patched.setattr(opening, "_steps_after", lambda _: iter(broken))
+        assert "not as quell left it" in str(refusal(opened))
+    assert sql(db, "SELECT name FROM sqlite_master") == []
+    assert sql(db, "PRAGMA user_version") == [(0,)]
+    assert opened().agents() == []
+
+
+def test_a_newer_quells_file_is_left_alone(db: Path, opened: Opened) -> None:
+    opened().close()
+    sql(db, f"PRAGMA user_version = {opening.SCHEMA + 1}", "PRAGMA wal_checkpoint(TRUNCATE)")
+    before = db.read_bytes()
+    why = refusal(opened)
+    assert "newer quell" in str(why)
+    assert "upgrade quell" in why.hint
+    assert db.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [0, opening.SCHEMA, 99])
+def test_another_programs_database_is_left_alone(
+    home: Path, db: Path, opened: Opened, version: int
+) -> None:
+    home.mkdir()
+    sql(db, "CREATE TABLE theirs (a)", f"PRAGMA user_version = {version}")
+    before = db.read_bytes()
+    assert "another program" in str(refusal(opened))
+    assert db.read_bytes() == before
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 100, 511, 512, 5_000])
+def test_no_database(home: Path, db: Path, opened: Opened, size: int) -> None:
+    content = b"not a database".ljust(size, b".")[:size]
+    home.mkdir()
+    db.write_bytes(content)
+    why = refusal(opened)
+    assert str(why) == f"{db} is not a database"
+    assert f"mv {db}" in why.hint
+    assert db.read_bytes() == content
+
+
+def filled(store: SqliteStore) -> None:
+    for number in range(200):
+        store.note("test.note", "ada", "run-1", {"text": "x" * 500, "number": number})
+
+
+@pytest.mark.parametrize("keep", [100, 4096])
+def test_a_damaged_database(db: Path, opened: Opened, keep: int) -> None:
+    store = opened()
+    filled(store)
+    store.close()
+    damaged = db.read_bytes()[:keep] + b"\xa5" * (db.stat().st_size - keep)
+    db.write_bytes(damaged)
+    why = refusal(lambda: opened().events(0, "", 1_000))
+    assert "damaged" in str(why)
+    assert "move it aside" in why.hint
+    assert db.read_bytes() == damaged
+
+
+def test_a_database_that_was_cut_short(db: Path, opened: Opened) -> None:
+    store = opened()
+    filled(store)
+    store.close()
+    os.truncate(db, 8192)
+    assert "damaged" in str(refusal(lambda: opened().events(0, "", 1_000)))
+
+
+def test_a_record_that_makes_no_sense(db: Path, store: SqliteStore) -> None:
+    store.add_run(an_agent(), a_run())
+    sql(db, "UPDATE runs SET keeper = 'nonsense'")
+    for deed in (
+        store.live_runs,
+        store.last_runs,
+        lambda: store.claim("run-1", KILLED, KILLER, None),
+        lambda: store.end(a_run(ending=KILLED), a_receipt(a_run()), ()),
+    ):
+        assert "cannot read" in str(refusal(deed))
+
+
+def test_a_missing_table(db: Path, store: SqliteStore) -> None:
+    sql(db, "DROP TABLE orphans")
+    assert "no such table" in str(refusal(store.orphans))
+
+
+def test_a_record_that_contradicts_another(store: SqliteStore) -> None:
+    store.add_run(an_agent(), a_run())
+    assert "contradicts" in str(refusal(lambda: store.add_run(an_agent("bo"), a_run(agent="bo"))))
+    assert store.agent("bo") is None
+
+
+def test_a_directory_in_its_place(db: Path, opened: Opened) -> None:
+    db.mkdir(parents=True)
+    assert f"{db} is a directory" in str(refusal(opened))
+
+
+def test_a_pipe_in_its_place_does_not_hang(home: Path, db: Path, opened: Opened) -> None:
+    home.mkdir()
+    os.mkfifo(db)
+    assert "no regular file" in str(refusal(opened))
+
+
+def test_a_file_where_the_directory_should_be(home: Path, opened: Opened) -> None:
+    home.write_text("in the way")
+    why = refusal(opened)
+    assert "cannot be used" in str(why)
+    assert "QUELL_HOME" in why.hint
+
+
+def test_a_lock_that_is_never_released(
+    db: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened().close()
+    monkeypatch.setattr(opening, "PATIENCE", 0.05)
+    store = opened()
+    holder = sqlite3.connect(db, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    assert "locked" in str(refusal(lambda: store.note("test.note", "", "", {})))
+    holder.execute("ROLLBACK")
+    holder.close()
+    store.note("test.note", "", "", {})
+    assert len(store.events(0, "", 10)) == 1
+
+
+@pytest.mark.parametrize("replaced", ["gone", "another"])
+def test_a_file_that_was_taken_away_meanwhile(
+    home: Path, store: SqliteStore, opened: Opened, replaced: str
+) -> None:
+    shutil.rmtree(home)
+    if replaced == "another":
+        opened()
+    why = refusal(lambda: store.add_run(an_agent(), a_run()))
+    assert "moved or deleted" in str(why)
+    assert opened().agents() == []
+
+
+def test_a_closed_store_is_our_own_mistake(store: SqliteStore) -> None:
+    store.close()
+    with pytest.raises(sqlite3.ProgrammingError):
+        store.live_runs()
+
+
+@pytest.fixture
+def humble(tmp_path: Path) -> Iterator[Path]:
+    """A directory of our own in which modes bind even root, as they bind everybody else."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # the kernel's version 3; this thread
+    powers = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; twice 32 bits
+    assert libc.capget(header, powers) == 0
+    fewer = (ctypes.c_uint32 * 6)(*powers)
+    fewer[0] &= ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    assert libc.capset(header, fewer) == 0
+    yield tmp_path
+    assert libc.capset(header, powers) == 0
+    tmp_path.chmod(0o700)
+
+
+def test_a_file_that_may_not_be_written(humble: Path) -> None:
+    db = humble / "quell.db"
+    SqliteStore(str(db), now=Clock()).close()
+    db.chmod(0o400)
+    store = SqliteStore(str(db), now=Clock())
+    why = refusal(lambda: store.note("test.note", "", "", {}))
+    store.close()
+    assert "cannot be written" in str(why)
+    assert "writable" in why.hint
+
+
+def test_a_file_that_may_not_be_read(humble: Path) -> None:
+    db = humble / "quell.db"
+    SqliteStore(str(db), now=Clock()).close()
+    db.chmod(0)
+    why = refusal(lambda: SqliteStore(str(db), now=Clock()))
+    assert "cannot be opened" in str(why)
+
+
+@pytest.mark.parametrize("name", ["quell.db", "state/quell.db"])
+def test_a_directory_that_may_not_be_written(humble: Path, name: str) -> None:
+    humble.chmod(0o500)
+    why = refusal(lambda: SqliteStore(str(humble / name), now=Clock()))
+    assert "Permission denied" in str(why)
+    assert "writable" in why.hint
+    assert list(humble.iterdir()) == []
+
+
+def test_a_directory_that_may_no_longer_be_written(humble: Path) -> None:
+    db = humble / "quell.db"
+    SqliteStore(str(db), now=Clock()).close()
+    before = db.read_bytes()
+    humble.chmod(0o500)
+
+    def use() -> None:
+        SqliteStore(str(db), now=Clock()).note("test.note", "", "", {})
+
+    assert "writable" in refusal(use).hint
+    assert db.read_bytes() == before
+
+
+FILL = """
+import sys
+from quell.core.errors import StoreFailed
+from quell.stores.sqlite import SqliteStore
+path = sys.argv[1] + "/quell.db"
+store = SqliteStore(path, now=lambda: "now")
+kept = 0
+try:
+    while True:
+        store.note("test.note", "", "", {"text": "x" * 2000})
+        kept += 1
+except StoreFailed as error:
+    print(error)
+    print(error.hint)
+    assert len(store.events(0, "", 10**6)) == kept, "what was told is kept, what failed is not"
+"""
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    small = 'mount -t tmpfs -o size=1m none $2 && exec $0 -c "$1" $2'
+    argv = ["unshare", "--map-root-user", "--mount", "sh", "-c", small]
+    if not shutil.which("unshare") or subprocess.run([*argv[:3], "true"], check=False).returncode:
+        pytest.skip("this machine lets us mount no small disk of our own")
+    said = subprocess.run(
+        [*argv, sys.executable, FILL, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert "no room on the disk" in said.stdout
+    assert "free some space" in said.stdout
+
+
+def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))\n"
+    said = subprocess.run(
+        [sys.executable, "-c", limited + FILL, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "reading or writing" in said.stdout
+    assert "has room" in said.stdout
+
+
+# -- speed -------------------------------------------------------------------------------------
+
+
+def test_the_last_runs_are_found_without_reading_all_of_history(
+    db: Path, store: SqliteStore
+) -> None:
+    agents, lives = 50, 2_000
+    for number in range(agents):
+        run = a_run(f"first-{number}", f"agent-{number}")
+        store.add_run(an_agent(run.agent), run)
+        store.end(run._replace(ending=KILLED), a_receipt(run), ())
+    connection = sqlite3.connect(db)
+    with connection:
+        connection.execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+            " INSERT INTO runs (id, agent, host, place, pane, server, server_pid, session, log,"
+            " started_at, parent, keeper, process, cgroup, outcome)"
+            " SELECT a.name || '/' || i, a.name, '', 'headless', '', '', 0, '', '', i, '', '', '',"
+            " '', 'killed' FROM n, agents a",
+            [lives],
+        )
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    connection.set_progress_handler(count, 1)
+    assert len(connection.execute(rows.LAST_RUNS).fetchall()) == agents
+    connection.close()
+    assert steps < agents * 100  # a scan of all 100,000 lives takes several steps for each
+    assert {run.id for run in store.last_runs().values()} == {
+        f"agent-{number}/{lives}" for number in range(agents)
+    }
+
+
+def test_opening_loads_nothing_slow() -> None:
+    look = "import sys; old = set(sys.modules); import quell.stores.sqlite"
+    loaded = subprocess.run(
+        [sys.executable, "-I", "-c", look + "; print(*set(sys.modules) - old)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    slow = {"asyncio", "dataclasses", "importlib.resources", "inspect", "logging", "pathlib"}
+    assert "sqlite3" in loaded
+    assert slow.isdisjoint(loaded)
