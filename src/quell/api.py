@@ -33,7 +33,7 @@ class Quell:
         self.close()
 
     def close(self) -> None:
-        self.world.store.close()
+        self.world.close()
 
     # -- starting -----------------------------------------------------------------------------
 
@@ -121,9 +121,7 @@ class Quell:
 
         return stop(self.world, wish)
 
-    def reap(
-        self, *names: str, end: bool = False, grace: float | None = None
-    ) -> "Reaped":
+    def reap(self, *names: str, end: bool = False, grace: float | None = None) -> "Reaped":
         """Lists, or ends, what outlived its run."""
         from quell.life.reap import reap
 

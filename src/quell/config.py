@@ -77,7 +77,7 @@ def _checked(path: str, key: str, name: str, value: Any) -> Any:
         raise BadConfig(f"{path}: {key} must be seconds between 0 and {LONGEST_WAIT:.0f}")
     if isinstance(default, tuple):
         if isinstance(value, list) and all(isinstance(part, str) for part in value):  # pyright: ignore[reportUnknownVariableType]
-            return tuple(value)  # pyright: ignore[reportUnknownArgumentType]
+            return tuple(str(part) for part in value)  # pyright: ignore[reportUnknownVariableType]
         raise BadConfig(f"{path}: {key} must be a list of texts")
     if isinstance(value, str):
         return value

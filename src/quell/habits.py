@@ -52,6 +52,24 @@ for hop in range(HOPS):
 time.sleep(1)
 """
 
+FORKER = """
+ready()
+for _ in range(150):
+    child(SLEEP, session=True)
+    time.sleep(0.002)
+sleep()
+"""
+
+GENERATIONS = """
+ready()
+for _ in range(60):
+    if os.fork():
+        time.sleep(0.5)
+        break
+    time.sleep(0.01)
+sleep()
+"""
+
 
 def _hopper(hops: int, pause: float, *, setsid: bool) -> str:
     source = HOPPER.replace("HOPS", str(hops)).replace("PAUSE", str(pause))
@@ -79,15 +97,8 @@ _BODIES: dict[str, tuple[str, str]] = {
         "a double-forked daemon with an empty environment",
         "child(SLEEP, session=True, environment={}, orphan=True)\nsleep()",
     ),
-    "forker": (
-        "starts a child in its own session every 2 ms, 150 times",
-        "ready()\nfor _ in range(150):\n    child(SLEEP, session=True)\n    time.sleep(0.002)\nsleep()",
-    ),
-    "generations": (
-        "each generation forks the next, 60 times",
-        "ready()\nfor _ in range(60):\n    if os.fork():\n        time.sleep(0.5)\n        break\n"
-        "    time.sleep(0.01)\nsleep()",
-    ),
+    "forker": ("starts a child in its own session every 2 ms, 150 times", FORKER),
+    "generations": ("each generation forks the next, 60 times", GENERATIONS),
     "hopper": ("hops from pid to pid every 3 ms", _hopper(400, 0.003, setsid=True)),
     "hopper_same_session": ("the same without setsid", _hopper(400, 0.003, setsid=False)),
     "hopper_tight": ("hops every 0.3 ms", _hopper(2000, 0.0003, setsid=True)),

@@ -1,6 +1,5 @@
 """The only module that knows every plug. Each is imported when it is first needed."""
 
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,14 +19,24 @@ class RealWorld:
         self.env: Mapping[str, str] = dict(os.environ) if env is None else env
         self.home = home or config.state_home(self.env)
         self.host = self.env.get("QUELL_HOST") or os.uname().nodename
+        self._settings: Settings | None = None
+        self._store: Store | None = None
+        self._kernel: Kernel | None = None
         self._terminals: dict[str, Terminal] = {}
 
-    @functools.cached_property
+    @property
     def settings(self) -> Settings:
-        return config.load(self.env)
+        if self._settings is None:
+            self._settings = config.load(self.env)
+        return self._settings
 
-    @functools.cached_property
+    @property
     def store(self) -> Store:
+        if self._store is None:
+            self._store = self._open_store()
+        return self._store
+
+    def _open_store(self) -> Store:
         from quell.stores.sqlite import SqliteStore
 
         try:
@@ -38,11 +47,18 @@ class RealWorld:
             ) from error
         return SqliteStore(os.path.join(self.home, "quell.db"), now=self.now)
 
-    @functools.cached_property
-    def kernel(self) -> Kernel:
-        from quell.processes.kernel import LinuxKernel
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
-        return LinuxKernel()
+    @property
+    def kernel(self) -> Kernel:
+        if self._kernel is None:
+            from quell.processes.kernel import LinuxKernel
+
+            self._kernel = LinuxKernel()
+        return self._kernel
 
     @property
     def cwd(self) -> str:

@@ -170,14 +170,16 @@ class KittyWorld:
                 [*argv, "sh", "-c", "exec sleep 1000"], env=self.outer_env, stdout=log, stderr=log
             )
         self.running.append(kitty)
-        wait_until(lambda: self.listens() or kitty.poll() is not None)
+        wait_until(lambda: self.ready(kitty.pid) or kitty.poll() is not None)
         assert kitty.poll() is None, (self.folder / "kitty.log").read_text()
         return kitty.pid
 
-    def listens(self) -> bool:
+    def ready(self, kitty: int) -> bool:
         path = self.server.removeprefix("unix:")
         with socket.socket(socket.AF_UNIX) as probe:
-            return probe.connect_ex("\0" + path[1:] if path[0] == "@" else path) == 0
+            listens = probe.connect_ex("\0" + path[1:] if path[0] == "@" else path) == 0
+        commands = [Path(f"/proc/{pid}/comm").read_text() for pid in descendants(kitty)]
+        return listens and "sleep\n" in commands
 
     def stop(self) -> None:
         while self.running:

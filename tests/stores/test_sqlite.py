@@ -481,7 +481,7 @@ def test_the_last_runs_are_found_without_reading_all_of_history(
 def test_opening_loads_nothing_slow() -> None:
     look = "import sys; old = set(sys.modules); import quell.stores.sqlite"
     loaded = subprocess.run(
-        [sys.executable, "-I", "-c", look + "; print(*set(sys.modules) - old)"],
+        [sys.executable, "-c", look + "; print(*set(sys.modules) - old)"],
         capture_output=True,
         text=True,
         check=True,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from quell.core.errors import BadRequest
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+SHOWN = 40  # characters of a bad name that an error repeats
 RESERVED = frozenset({"all", "self", "none"})
 
 
@@ -32,7 +33,7 @@ def checked_name(name: str, what: str = "name") -> str:
     """`name` if it is safe in tmux, a path and a shell; else an error that proposes one."""
     if NAME.fullmatch(name) and name.lower() not in RESERVED and not name.isdigit():
         return name
-    shown = name if len(name) <= 40 and name.isprintable() else repr(name[:40]) + "…"
+    shown = name if len(name) <= SHOWN and name.isprintable() else repr(name[:SHOWN]) + "…"
     why = "is reserved" if name.lower() in RESERVED or name.isdigit() else "is not usable"
     raise BadRequest(
         f"the {what} {shown} {why}: letters, digits, '-' and '_', at most 64",

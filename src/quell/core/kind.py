@@ -19,15 +19,25 @@ class Kind(NamedTuple):
     name: str
     program: str = ""  # what to execute; empty for `command`, which brings its own argv
     programs: tuple[str, ...] = ()  # base names by which a running one is recognised
-    choose_id: tuple[str, ...] = ()  # argv that fixes the conversation's id at start; empty: it cannot be chosen
-    resume: tuple[str, ...] = ()  # argv after the program that continues conversation {id}; empty: cannot
-    exit_keys: tuple[str, ...] = ()  # what a person types to leave, without Enter; empty: no polite way
+    choose_id: tuple[
+        str, ...
+    ] = ()  # argv that fixes the conversation's id at start; empty: it cannot be chosen
+    resume: tuple[
+        str, ...
+    ] = ()  # argv after the program that continues conversation {id}; empty: cannot
+    exit_keys: tuple[
+        str, ...
+    ] = ()  # what a person types to leave, without Enter; empty: no polite way
     detach_keys: tuple[str, ...] = ()  # tmux key names that end the agent but keep its shell
     clear_keys: tuple[str, ...] = ()  # tmux key names that empty a half-typed prompt
-    strip_env: tuple[str, ...] = ()  # variables of an enclosing agent that must not leak into this one
+    strip_env: tuple[
+        str, ...
+    ] = ()  # variables of an enclosing agent that must not leak into this one
     root_env: tuple[tuple[str, str], ...] = ()  # (variable, suffix): the first one set moves {root}
     root: str = ""  # where conversations live when no variable moves it
-    conversation: tuple[str, ...] = ()  # globs below {root}; the first that matches is the conversation
+    conversation: tuple[
+        str, ...
+    ] = ()  # globs below {root}; the first that matches is the conversation
     extras: tuple[str, ...] = ()  # globs below {root} of what belongs to it besides
     helpers: tuple[Helper, ...] = ()
     lost: tuple[str, ...] = ()  # what the screen says when a conversation cannot be resumed

@@ -40,9 +40,7 @@ def choose(target: str, candidates: Sequence[Candidate]) -> Chosen:
     if target == "all":
         return Chosen(target, "all", tuple(c for c in candidates if c.current))
     if any(mark in target for mark in "*?["):
-        found = tuple(
-            c for c in candidates if c.current and fnmatch.fnmatchcase(c.agent, target)
-        )
+        found = tuple(c for c in candidates if c.current and fnmatch.fnmatchcase(c.agent, target))
         if not found:
             raise NoSuchAgent(target)
         return Chosen(target, target, found)
@@ -85,9 +83,7 @@ def _one(
     return _only(target, exact, names=tuple(sorted({c.agent for c in candidates})))
 
 
-def _by_pid(
-    target: str, number: str, candidates: Sequence[Candidate]
-) -> tuple[Candidate, ...]:
+def _by_pid(target: str, number: str, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     if not number.isdigit():
         raise BadRequest(f"'{target}' is no PID", "write pid:N with a whole number")
     pid = int(number)

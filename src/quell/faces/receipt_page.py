@@ -1,5 +1,6 @@
 """A receipt as one self-contained page, for a ticket or an audit."""
 
+from collections.abc import Sequence
 from html import escape
 
 from quell.core.receipt import Receipt
@@ -10,10 +11,13 @@ from quell.faces.told import PROOFS
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.3rem } table { border-collapse: collapse; width: 100% }
-td, th { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid #8883; vertical-align: top }
-td { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
-.good { color: #18794e } .bad { color: #b42318 } pre { background: #8881; padding: 1rem; overflow: auto }
-@media (prefers-color-scheme: dark) { body { background: #111; color: #ddd } .good { color: #5bb98b } }
+td, th { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid #8883 }
+td { font-family: ui-monospace, monospace; overflow-wrap: anywhere; vertical-align: top }
+.good { color: #18794e } .bad { color: #b42318 }
+pre { background: #8881; padding: 1rem; overflow: auto }
+@media (prefers-color-scheme: dark) {
+  body { background: #111; color: #ddd } .good { color: #5bb98b } .bad { color: #f97066 }
+}
 """
 
 
@@ -63,7 +67,7 @@ def _left(receipt: Receipt) -> str:
     return "<h2>Still there</h2>" + _rows(("", "PID", "State", "Why", "Command"), rows)
 
 
-def _rows(head: tuple[str, ...], rows: "list[tuple[str, ...]] | tuple[tuple[str, ...], ...]") -> str:
+def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     titles = "".join(f"<th>{escape(word)}</th>" for word in head) if any(head) else ""
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows

@@ -16,7 +16,8 @@ PROOFS = {
     Proof.NONE_FOUND: "none found any more",
     Proof.SURVIVORS: "not all gone",
 }
-_FAILURES = (Result.NOT_FOUND, Result.REFUSED)
+NOBODY = (Result.NOT_FOUND, Result.REFUSED)
+FAILURES = (*NOBODY, Result.PERMISSION_DENIED, Result.SURVIVORS, Result.NO_PID)
 
 
 def slain(targets: "Iterable[Slain]", *, verb: str) -> None:
@@ -45,7 +46,7 @@ def one(receipt: Receipt) -> None:
     if receipt.pane.closed is False:
         click.echo("Process terminated, but pane remains. Retry this command:", err=True)
         click.echo(f"  {receipt.pane.retry}", err=True)
-    prefix = "hint" if receipt.result in _FAILURES else "warning"
+    prefix = "hint" if receipt.result in NOBODY else "warning"
     for warning in receipt.warnings:
         if warning:
             click.echo(f"{prefix}: {warning}", err=True)
@@ -54,23 +55,18 @@ def one(receipt: Receipt) -> None:
 def line_of(receipt: Receipt) -> tuple[str, bool]:
     """The sentence, and whether it is one for stderr."""
     name, pid = receipt.agent, receipt.pid
-    if receipt.result is Result.ENDED:
-        return f"{ended_words(receipt)}{pane_words(receipt)}: {proof_words(receipt)}", False
-    if receipt.result is Result.ALREADY_ENDED:
-        group = f"Process group {pid}" if pid else "Process group"
-        return f"{group} not found for '{name}' (already terminated)", False
-    if receipt.result is Result.LET_GO:
-        return f"Let go of '{name}'; process group {pid} runs on as an orphan", False
-    if receipt.result is Result.WOULD_END:
-        many = len(receipt.processes)
-        return f"Would end '{name}' ({receipt.place}): {many} processes", False
-    if receipt.result is Result.PERMISSION_DENIED:
-        return f"Permission denied to kill process group {pid} for '{name}'", True
-    if receipt.result is Result.NO_PID:
-        return f"No tracked PID for '{name}' — use 'quell stop {name}' instead", True
-    if receipt.result is Result.SURVIVORS:
-        return f"'{name}' could not be ended: {len(receipt.survivors)} still there", True
-    return f"error: {receipt.detail}", True
+    ended = f"{ended_words(receipt)}{pane_words(receipt)}: {proof_words(receipt)}"
+    group = f"Process group {pid}" if pid else "Process group"
+    sentences = {
+        Result.ENDED: ended,
+        Result.ALREADY_ENDED: f"{group} not found for '{name}' (already terminated)",
+        Result.LET_GO: f"Let go of '{name}'; process group {pid} runs on as an orphan",
+        Result.WOULD_END: f"Would end '{name}' ({receipt.place}), {len(receipt.processes)} alive:",
+        Result.PERMISSION_DENIED: f"Permission denied to kill process group {pid} for '{name}'",
+        Result.NO_PID: f"No tracked PID for '{name}' — use 'quell stop {name}' instead",
+        Result.SURVIVORS: f"'{name}' could not be ended: {len(receipt.survivors)} still there",
+    }
+    return sentences.get(receipt.result, f"error: {receipt.detail}"), receipt.result in FAILURES
 
 
 def ended_words(receipt: Receipt) -> str:
@@ -99,8 +95,7 @@ def proof_words(receipt: Receipt) -> str:
 def summary(target: "Slain", verb: str) -> str:
     ended = [r for r in target.receipts if r.result in (Result.ENDED, Result.LET_GO)]
     would = [r for r in target.receipts if r.result is Result.WOULD_END]
-    bad = (*_FAILURES, Result.PERMISSION_DENIED, Result.SURVIVORS, Result.NO_PID)
-    failed = [r for r in target.receipts if r.result in bad]
+    failed = [r for r in target.receipts if r.result in FAILURES]
     panes = [r for r in ended if r.pane.closed is False]
     if would:
         return f"Would end {len(would)} ({target.label})"

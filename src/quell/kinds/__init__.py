@@ -8,7 +8,12 @@ NAMES = ("claude", "command")
 
 
 def kind(name: str) -> Kind:
-    return {"command": Kind("command"), "claude": Kind("claude", "claude", choose_id=("--session-id", "{id}"), resume=("--resume", "{id}"))}[name]
+    return {
+        "command": Kind("command"),
+        "claude": Kind(
+            "claude", "claude", choose_id=("--session-id", "{id}"), resume=("--resume", "{id}")
+        ),
+    }[name]
 
 
 def recognise(argv: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ class AdoptWish(NamedTuple):
 
 
 def adopt(world: World, wish: AdoptWish) -> Spawned:
-    """Records a running process as an agent's. It has no keeper, so its end can only be "none found"."""
+    """Records a running process as an agent's. Without a keeper its end is found, not proven."""
     settle(world)
     run_id = world.new_id()
     place, pid = found(world, wish, run_id)
@@ -33,7 +33,9 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
         raise NoSuchAgent(wish.target)
     kind = wish.kind or world.recognise(world.kernel.argv(pid))
     if kind not in world.kind_names():
-        raise BadRequest(f"'{kind}' is no kind of agent", f"use one of {', '.join(world.kind_names())}")
+        raise BadRequest(
+            f"'{kind}' is no kind of agent", f"use one of {', '.join(world.kind_names())}"
+        )
     taken = frozenset(agent.name for agent in world.store.agents())
     agent = Agent(
         name=checked_name(wish.name) if wish.name else next_name(kind, taken),

@@ -182,7 +182,7 @@ def climb(world: World, doomed: Sequence[Doomed]) -> dict[str, Fall]:
 
 
 def finish(world: World, one: Doomed, fall: Fall, way: Way) -> Receipt:
-    """The pane is closed last: closing it first would hang up a program in the middle of a write."""
+    """Closes the pane last: closing it first would hang up a program in the middle of a write."""
     pane = Pane(one.run.place.name, one.run.place.pane)
     terminal = world.place(one.run.place.name)
     warnings = one.warnings

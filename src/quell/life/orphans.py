@@ -19,7 +19,9 @@ class OrphanEnd(NamedTuple):
 
 def living_orphans(world: World, *, by_stamp: bool) -> list[Orphan]:
     """Tracked ones that still live, and with `by_stamp` also those nobody wrote down."""
-    tracked = [o for o in world.store.orphans() if not isinstance(world.kernel.look(o.process), Gone)]
+    tracked = [
+        o for o in world.store.orphans() if not isinstance(world.kernel.look(o.process), Gone)
+    ]
     if not by_stamp:
         return tracked
     known = {(o.process.pid, o.process.start) for o in tracked}
@@ -35,7 +37,8 @@ def living_orphans(world: World, *, by_stamp: bool) -> list[Orphan]:
         tracked += [
             Orphan(run_id, run.agent, agent.tag if agent else "", m.process, m.command, why)
             for m in members
-            if (m.process.pid, m.process.start) not in known and m.process.pid != world.kernel.me().pid
+            if (m.process.pid, m.process.start) not in known
+            and m.process.pid != world.kernel.me().pid
         ]
     return tracked
 
@@ -51,7 +54,9 @@ def _why_orphaned(world: World, run: Run) -> str:
 
 
 def forget_dead(world: World) -> None:
-    dead = [o.process for o in world.store.orphans() if isinstance(world.kernel.look(o.process), Gone)]
+    dead = [
+        o.process for o in world.store.orphans() if isinstance(world.kernel.look(o.process), Gone)
+    ]
     if dead:
         world.store.untrack(dead)
 

@@ -19,13 +19,13 @@ class Reaped(NamedTuple):
     ends: list[OrphanEnd]
 
 
-def reap(world: World, *, end: bool, names: Sequence[str] = (), grace: float | None = None) -> Reaped:
+def reap(
+    world: World, *, end: bool, names: Sequence[str] = (), grace: float | None = None
+) -> Reaped:
     """The orphans, of these agents if names are given; ended only if asked to."""
     settle(world)
     forget_dead(world)
-    orphans = [
-        o for o in living_orphans(world, by_stamp=True) if not names or o.agent in names
-    ]
+    orphans = [o for o in living_orphans(world, by_stamp=True) if not names or o.agent in names]
     for name in names:
         if not any(o.agent == name for o in orphans) and world.store.agent(name) is None:
             raise NoSuchAgent(name)
@@ -34,9 +34,7 @@ def reap(world: World, *, end: bool, names: Sequence[str] = (), grace: float | N
     who = caller(world)
     if who.runs and len({o.agent for o in orphans}) > 1:
         raise Refused("an agent may not reap for everybody", "name the agent to reap after")
-    ladder = ladders.with_grace(
-        ladders.KILL, world.settings.kill_grace if grace is None else grace
-    )
+    ladder = ladders.with_grace(ladders.KILL, world.settings.kill_grace if grace is None else grace)
     return Reaped(orphans, end_orphans(world, orphans, ladder, _reaping(who.by)))
 
 
@@ -55,7 +53,5 @@ def reap_foreign(world: World, pids: Sequence[int], grace: float | None = None) 
                 f"PID {pid} is not among the foreign leftovers", "quell reap --foreign lists them"
             )
         orphans.append(Orphan("", "foreign", "", member.process, member.command, member.via))
-    ladder = ladders.with_grace(
-        ladders.KILL, world.settings.kill_grace if grace is None else grace
-    )
+    ladder = ladders.with_grace(ladders.KILL, world.settings.kill_grace if grace is None else grace)
     return end_orphans(world, orphans, ladder, _reaping(caller(world).by))

@@ -2,7 +2,6 @@
 
 from quell.core.agent import Agent
 from quell.core.errors import (
-    AskerError,
     BadRequest,
     NoSuchAgent,
     NoSuchGroup,
@@ -34,8 +33,8 @@ def blank(agent: str, result: Result, at: str) -> Receipt:
 
 def refused_receipt(target: str, error: QuellError, at: str) -> Receipt:
     """For a target that named nobody, or nobody whom we may end."""
-    lost = isinstance(error, NoSuchAgent | NoSuchGroup | BadRequest)
-    result = Result.NOT_FOUND if lost and isinstance(error, AskerError) else Result.REFUSED
+    nobody = isinstance(error, NoSuchAgent | NoSuchGroup | BadRequest)
+    result = Result.NOT_FOUND if nobody else Result.REFUSED
     return blank(target, result, at)._replace(detail=str(error), warnings=(error.hint,))
 
 

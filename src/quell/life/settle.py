@@ -107,7 +107,9 @@ def record_end(world: World, run: Run, journal: Journal) -> Receipt:
         max_rss_kb=journal.max_rss_kb,
         cpu_seconds=journal.cpu_seconds,
     )
-    world.store.end(ended(run, ending, at), receipt, kept_orphans(run, journal, agent_tag(world, run)))
+    world.store.end(
+        ended(run, ending, at), receipt, kept_orphans(run, journal, agent_tag(world, run))
+    )
     return receipt
 
 

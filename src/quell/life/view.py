@@ -93,19 +93,16 @@ def heartbeat_age(world: World, run: Run) -> float | None:
 
 
 def oddity(world: World, run: Run) -> str:
+    """What a person should know about a live run, in a few words; usually nothing."""
     if run.host != world.host:
         return f"on host {run.host}"
     if run.state is State.STOPPING and run.owner:
-        if isinstance(world.kernel.look(run.owner), Gone):
-            return "its ending was interrupted; quell kill finishes it"
-        return ""
-    if run.state is State.SPAWNING:
-        return ""
+        interrupted = isinstance(world.kernel.look(run.owner), Gone)
+        return "its ending was interrupted; quell kill finishes it" if interrupted else ""
     if run.keeper and isinstance(world.kernel.look(run.keeper), Gone):
         return "its keeper is gone; quell kill ends what is left"
-    if run.process and isinstance(seen := world.kernel.look(run.process), Unknown):
-        return f"could not look: {seen.why}"
-    return ""
+    seen = world.kernel.look(run.process) if run.process else None
+    return f"could not look: {seen.why}" if isinstance(seen, Unknown) else ""
 
 
 class Status(NamedTuple):

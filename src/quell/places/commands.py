@@ -23,7 +23,7 @@ ENTER_DELAY = 0.3
 _RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 _KEYS = {"Escape": "\x1b", "Enter": "\r", "Tab": "\t", "Space": " ", "BSpace": "\x7f"}
 
-FileAction = tuple[int, int, int] | tuple[int, int, str, int, int]
+FileAction = tuple[int, int] | tuple[int, int, int] | tuple[int, int, str, int, int]
 
 
 class NotListening(PlaceFailed):
@@ -124,13 +124,28 @@ def start(
             _program(argv[0], env),
             tuple(argv),
             env,
-            file_actions=(stdin, *outlets),
+            file_actions=(stdin, *outlets, *_closing_inherited()),
             setsid=new_session,
             setsigmask=(),
             setsigdef=_RESET_SIGNALS,
         )
     except (OSError, ValueError) as error:
         raise PlaceFailed(f"cannot start {argv[0]}: {error}") from error
+
+
+def _closing_inherited() -> list[FileAction]:
+    """Python's own files are not inherited, but those that were left open to it are.
+
+    A pipe among them would keep whoever waits for its end waiting for as long as the agent lives."""
+    closing: list[FileAction] = []
+    for name in os.listdir("/dev/fd"):
+        fd = int(name)
+        try:
+            if fd > 2 and os.get_inheritable(fd):  # noqa: PLR2004 - what follows stderr
+                closing.append((os.POSIX_SPAWN_CLOSE, fd))
+        except OSError:
+            pass  # the one that listed the directory
+    return closing
 
 
 def reaped(pid: int, deadline: float) -> int | None:

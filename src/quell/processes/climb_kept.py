@@ -87,7 +87,9 @@ class KeptClimb:
     def _fallen(self, proof: Proof) -> Fall:
         journal = read_journal(self.target.rundir)
         asked = [rung for rung in self.schedule.rungs if rung.rung == Rung.EXIT_KEYS.value]
-        offset = self.schedule.rungs[len(asked)].at_ms if len(self.schedule.rungs) > len(asked) else 0
+        offset = (
+            self.schedule.rungs[len(asked)].at_ms if len(self.schedule.rungs) > len(asked) else 0
+        )
         climbed = [rung._replace(at_ms=rung.at_ms + offset) for rung in journal.rungs]
         names = {rung.rung for rung in climbed}
         left = [

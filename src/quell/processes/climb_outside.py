@@ -14,7 +14,7 @@ from quell.core.ports import Fall, Target
 from quell.core.process import Member, ProcessId
 from quell.core.receipt import Ended, Proof, Survivor
 from quell.processes import cgroup, identity
-from quell.processes.journal import read_journal
+from quell.processes.journal import SIGNAL_WORDS, read_journal
 from quell.processes.members import members_of, untouchable
 from quell.processes.schedule import Schedule
 
@@ -155,9 +155,9 @@ class OutsideClimb:
             self._send(pid, signal.SIGKILL)
 
     def _send(self, pid: int, number: int) -> None:
-        if pid == (self.target.keeper.pid if self.target.keeper else 0) and len(self.fds) > 1:
-            if number == signal.SIGTERM:
-                return  # a frozen keeper goes last: while it lives its children stay its own
+        keeper = self.target.keeper.pid if self.target.keeper else 0
+        if pid == keeper and len(self.fds) > 1 and number == signal.SIGTERM:
+            return  # a frozen keeper goes last: while it lives its children stay its own
         self.signalled[pid] = number
         trouble = identity.send(self.fds[pid], number)
         if trouble:
@@ -188,7 +188,7 @@ class OutsideClimb:
 
     def _ended_by(self, member: Member) -> str:
         number = self.signalled.get(member.process.pid)
-        return {signal.SIGTERM: "term", signal.SIGKILL: "kill"}.get(number or 0, "exit")
+        return "exit" if number is None else SIGNAL_WORDS[number]
 
     def _survivor(self, pid: int) -> Survivor:
         row = identity.read_stat(pid)

@@ -130,5 +130,3 @@ class LinuxKernel:
         from quell.processes.climb import climb
 
         return climb(targets, protected, record, ask)
-
-

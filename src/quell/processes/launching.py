@@ -60,7 +60,7 @@ def become_keeper(rundir: str) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     argv = keeper_argv(rundir, detach=False)
-    os.execv(argv[0], argv)  # noqa: S606 - our own keeper, no shell
+    os.execv(argv[0], argv)
 
 
 def discard(rundir: str) -> None:

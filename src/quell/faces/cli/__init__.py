@@ -51,9 +51,10 @@ class LazyGroup(click.Group):
             import difflib
 
             close = difflib.get_close_matches(args[0], [*VERBS, *ALIASES], 2)
-            if close:
-                error.message += f" Did you mean {' or '.join(close)}?"
-            raise
+            if not close:
+                raise
+            hint = f"{error.message} Did you mean {' or '.join(close)}?"
+            raise click.UsageError(hint, ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

@@ -68,5 +68,7 @@ def _play(quell: Quell, place: str) -> int:
                if run in {receipt.run for receipt in receipts})  # fmt: skip
     proven = sum(receipt.proof is Proof.PROVEN for receipt in receipts)
     ended = sum(len(receipt.processes) for receipt in receipts)
-    click.echo(f"\n{ended} processes ended, {proven} of {len(receipts)} endings proven, {left} left.")
+    click.echo(
+        f"\n{ended} processes ended, {proven} of {len(receipts)} endings proven, {left} left."
+    )
     return left

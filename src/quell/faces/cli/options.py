@@ -25,9 +25,7 @@ children = click.option(
 )  # fmt: skip
 
 
-def names_complete(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[Any]:
+def names_complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Any]:
     """Names, tags and teams that start like this; a broken store completes nothing."""
     from click.shell_completion import CompletionItem
 
