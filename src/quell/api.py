@@ -15,9 +15,11 @@ if TYPE_CHECKING:  # each verb loads only what it needs, when it is called
     from quell.life.orphans import OrphanEnd
     from quell.life.reap import Reaped
     from quell.life.resume import Resumed, ResumeWish
+    from quell.life.show import Story
     from quell.life.spawn import Spawned, Wish
+    from quell.life.status import Status
     from quell.life.stop import StopWish
-    from quell.life.view import AgentView, Status, Story
+    from quell.life.view import AgentView
 
 
 class Quell:
@@ -72,12 +74,12 @@ class Quell:
         return list_agents(self.world, everybody=everybody)
 
     def status(self) -> "Status":
-        from quell.life.view import status
+        from quell.life.status import status
 
         return status(self.world)
 
     def show(self, name: str) -> "Story":
-        from quell.life.view import show
+        from quell.life.show import show
 
         return show(self.world, name)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from quell.core.errors import BadConfig
 from quell.core.ladder import LONGEST_WAIT
@@ -77,7 +77,7 @@ def _checked(path: str, key: str, name: str, value: Any) -> Any:
         raise BadConfig(f"{path}: {key} must be seconds between 0 and {LONGEST_WAIT:.0f}")
     if isinstance(default, tuple):
         if isinstance(value, list) and all(isinstance(part, str) for part in value):  # pyright: ignore[reportUnknownVariableType]
-            return tuple(str(part) for part in value)  # pyright: ignore[reportUnknownVariableType]
+            return tuple(cast("list[str]", value))
         raise BadConfig(f"{path}: {key} must be a list of texts")
     if isinstance(value, str):
         return value

@@ -77,7 +77,8 @@ def test_none_of_our_files_and_signals_are_passed_on(daemon: Any, folder: Path) 
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     try:
         with open(folder / "secret", "w") as secret:
-            os.set_inheritable(secret.fileno(), True)  # as a shell leaves its own open to us
+            # As a shell leaves its own files open to us.
+            os.set_inheritable(secret.fileno(), True)  # noqa: FBT003 - it has no name
             _, told = daemon(Headless(os.environ))
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})

@@ -7,7 +7,9 @@ if TYPE_CHECKING:
     from quell.core.ports import Happened
     from quell.core.process import Member
     from quell.core.run import Orphan
-    from quell.life.view import AgentView, Status, Story
+    from quell.life.show import Story
+    from quell.life.status import Status
+    from quell.life.view import AgentView
 
 AGENT_COLUMNS = ("NAME", "KIND", "STATE", "PID", "PLACE", "TAG", "TEAM", "SINCE", "NOTE")
 COMMAND_WIDTH = 70

@@ -29,7 +29,9 @@ def caller(world: World) -> Caller:
         stamped = world.env.get("QUELL_RUN", "")
         mine = [run for run in live if stamped and run.id == stamped]
     around = _with_parents(mine, live)
-    return Caller(f"agent:{mine[0].agent}", around) if mine else Caller(OPERATOR)
+    if mine:
+        return Caller(f"agent:{mine[0].agent}", around)
+    return Caller(world.env.get("QUELL_ON_BEHALF") or OPERATOR)  # set by selfend.py
 
 
 def _pids(run: Run) -> list[int]:

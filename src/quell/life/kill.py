@@ -17,6 +17,7 @@ from quell.life.ending import Way, end_runs
 from quell.life.orphans import end_orphans, forget_dead
 from quell.life.preview import preview
 from quell.life.receipts import already_ended, refused_receipt
+from quell.life.selfend import end_from_outside, keeperless_self
 from quell.life.settle import settle
 
 
@@ -49,15 +50,28 @@ def kill(world: World, wish: KillWish) -> list[Slain]:
     chosen, slain = choose_all(world, crowd, wish.targets)
     runs = doomed_runs(world, crowd, chosen, with_children=wish.children)
     check_authority(who, runs, told_twice=wish.yes)
+    way = Way(ladder, ending, deregister=any(one.label for one in chosen))
     if wish.dry_run:
         receipts = {run.id: preview(world, run, ending) for run in runs}
     else:
-        way = Way(ladder, ending, deregister=any(one.label for one in chosen))
-        receipts = {run.id: r for run, r in zip(runs, end_runs(world, runs, way), strict=True)}
+        receipts = end_all(world, who, runs, way, "kill")
     orphans = doomed_orphans(crowd, chosen)
     ends = [] if wish.dry_run else end_orphans(world, orphans, ladder, ending)
     by_orphan = {(end.orphan.run, end.orphan.process.pid): end.receipt for end in ends}
     return slain + [told(world, crowd, one, receipts, by_orphan) for one in chosen]
+
+
+def end_all(
+    world: World, who: Caller, runs: Sequence[Run], way: Way, verb: str
+) -> dict[str, Receipt]:
+    """Ends the runs; the caller's own comes last, by somebody who outlives it."""
+    myself = keeperless_self(who, runs)
+    others = [run for run in runs if run is not myself]
+    receipts = {run.id: r for run, r in zip(others, end_runs(world, others, way), strict=True)}
+    if myself is not None:
+        command = (verb, f"id:{myself.id}", "--grace", str(ladders.grace_of(way.ladder)))
+        receipts[myself.id] = end_from_outside(world, who, myself, command)
+    return receipts
 
 
 def chosen_ladder(world: World, wish: KillWish) -> Ladder:

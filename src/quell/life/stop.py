@@ -12,8 +12,8 @@ from quell.core.run import Ending, Orphan, Run
 from quell.life.caller import caller, check_authority
 from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
-from quell.life.ending import Way, end_runs
-from quell.life.kill import Slain, choose_all, doomed_runs, self_target, told
+from quell.life.ending import Way
+from quell.life.kill import Slain, choose_all, doomed_runs, end_all, self_target, told
 from quell.life.preview import preview
 from quell.life.receipts import blank
 from quell.life.settle import ended, settle
@@ -52,7 +52,7 @@ def stop(world: World, wish: StopWish) -> list[Slain]:
         receipts = {run.id: let_go(world, run, ending) for run in runs}
     else:
         way = Way(stop_ladder(world, wish), ending, deregister=True)
-        receipts = {run.id: r for run, r in zip(runs, end_runs(world, runs, way), strict=True)}
+        receipts = end_all(world, who, runs, way, "stop")
     return slain + [told(world, crowd, one, receipts, {}) for one in chosen]
 
 

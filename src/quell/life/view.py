@@ -6,13 +6,8 @@ from typing import Any, NamedTuple
 from quell.core.agent import Agent
 from quell.core.lifecycle import State
 from quell.core.ports import World
-from quell.core.process import Gone, Member, Unknown
-from quell.core.receipt import Receipt
-from quell.core.run import Orphan, Run
-from quell.life.choose import Crowd
-from quell.life.conversation import find_conversation
-from quell.life.ending import others_alive, target_of
-from quell.life.orphans import living_orphans
+from quell.core.process import Gone, Unknown
+from quell.core.run import Run
 from quell.life.settle import settle
 
 
@@ -103,74 +98,3 @@ def oddity(world: World, run: Run) -> str:
         return "its keeper is gone; quell kill ends what is left"
     seen = world.kernel.look(run.process) if run.process else None
     return f"could not look: {seen.why}" if isinstance(seen, Unknown) else ""
-
-
-class Status(NamedTuple):
-    """The state of the whole house."""
-
-    host: str
-    home: str
-    states: dict[str, int]
-    outcomes: dict[str, int]
-    agents: list[AgentView]
-    orphans: list[Orphan]
-    interrupted: list[str]
-
-
-def status(world: World) -> Status:
-    views = list_agents(world, everybody=True)
-    states: dict[str, int] = {}
-    outcomes: dict[str, int] = {}
-    for view in views:
-        states[view.state] = states.get(view.state, 0) + 1
-        if view.outcome:
-            outcomes[view.outcome] = outcomes.get(view.outcome, 0) + 1
-    live = [view for view in views if view.state != State.ENDED.value]
-    return Status(
-        host=world.host,
-        home=world.home,
-        states=states,
-        outcomes=outcomes,
-        agents=live,
-        orphans=living_orphans(world, by_stamp=True),
-        interrupted=[view.name for view in live if "interrupted" in view.note],
-    )
-
-
-class Story(NamedTuple):
-    """Everything about one agent."""
-
-    view: AgentView
-    agent: Agent
-    runs: list[Run]
-    members: list[Member]
-    orphans: list[Orphan]
-    receipt: Receipt | None
-    resume: str
-    why_not_resumable: str
-
-
-def show(world: World, name: str) -> Story:
-    settle(world)
-    crowd = Crowd(world)
-    chosen = crowd.choose(name).candidates[0]
-    agent = crowd.agents[chosen.agent]
-    runs = world.store.runs_of(agent.name)
-    conversation = find_conversation(world, agent)
-    return Story(
-        view=view_of(world, agent, runs[0]),
-        agent=agent,
-        runs=runs,
-        members=members(world, runs[0]),
-        orphans=[o for o in living_orphans(world, by_stamp=True) if o.agent == agent.name],
-        receipt=world.store.receipt(runs[0].id),
-        resume=conversation.resume,
-        why_not_resumable=conversation.why,
-    )
-
-
-def members(world: World, run: Run) -> list[Member]:
-    """The live processes of a run; none once it has ended."""
-    if not run.live or run.host != world.host:
-        return []
-    return world.kernel.members(target_of(world, run), others_alive(world))

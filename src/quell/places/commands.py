@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Some TUIs take text and Enter in one burst for a paste, and the Enter for a line break in it.
 ENTER_DELAY = 0.3
+_STDOUT, _STDERR = 1, 2
 # Python ignores these and a child inherits that, which breaks its pipes.
 _RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 _KEYS = {"Escape": "\x1b", "Enter": "\r", "Tab": "\t", "Space": " ", "BSpace": "\x7f"}
@@ -93,8 +94,8 @@ def ask(argv: Sequence[str], env: Mapping[str, str], timeout: float) -> Answer:
     out, out_child = os.pipe()
     err, err_child = os.pipe()
     try:
-        outlets: list[FileAction] = [(os.POSIX_SPAWN_DUP2, out_child, 1)]
-        outlets.append((os.POSIX_SPAWN_DUP2, err_child, 2))
+        outlets: list[FileAction] = [(os.POSIX_SPAWN_DUP2, out_child, _STDOUT)]
+        outlets.append((os.POSIX_SPAWN_DUP2, err_child, _STDERR))
         pid = start(argv, env, outlets, new_session=False)
     except PlaceFailed:
         os.close(out)
@@ -136,12 +137,12 @@ def start(
 def _closing_inherited() -> list[FileAction]:
     """Python's own files are not inherited, but those that were left open to it are.
 
-    A pipe among them would keep whoever waits for its end waiting for as long as the agent lives."""
+    Whoever waits for the end of such a pipe would wait for as long as the agent lives."""
     closing: list[FileAction] = []
     for name in os.listdir("/dev/fd"):
         fd = int(name)
         try:
-            if fd > 2 and os.get_inheritable(fd):  # noqa: PLR2004 - what follows stderr
+            if fd > _STDERR and os.get_inheritable(fd):
                 closing.append((os.POSIX_SPAWN_CLOSE, fd))
         except OSError:
             pass  # the one that listed the directory

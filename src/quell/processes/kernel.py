@@ -2,7 +2,7 @@
 
 import os
 import select
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from quell.core.ports import Cradle, Fall, Journal, Order, Target
 from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
@@ -92,6 +92,9 @@ class LinuxKernel:
 
     def cancel(self, rundir: str) -> None:
         ask_end(rundir, 0.0)
+
+    def detach(self, command: Sequence[str], env: Mapping[str, str]) -> None:
+        launching.detach(command, env)
 
     def wait(self, processes: Sequence[ProcessId], seconds: float) -> None:
         """Returns when one of them ends, or after `seconds`."""

@@ -4,6 +4,7 @@ import os
 import select
 import sys
 import time
+from collections.abc import Mapping, Sequence
 
 from quell.core.ports import Cradle, Journal, Order
 from quell.processes.journal import read_journal
@@ -70,3 +71,21 @@ def discard(rundir: str) -> None:
             os.unlink(os.path.join(rundir, name))
         except OSError:
             continue
+
+
+def detach(command: Sequence[str], env: Mapping[str, str]) -> None:
+    """Runs `quell COMMAND` as nobody's child, in a session of its own, without a terminal."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        os.setsid()
+        if not os.fork():
+            null = os.open(os.devnull, os.O_RDWR)
+            for fd in (0, 1, 2):
+                os.dup2(null, fd)
+            argv = (sys.executable, "-m", "quell", *command)
+            os.execve(argv[0], argv, dict(env))
+    finally:
+        os._exit(0)

@@ -1,0 +1,39 @@
+"""The state of the whole house at a glance."""
+
+from typing import NamedTuple
+
+from quell.core.lifecycle import State
+from quell.core.ports import World
+from quell.core.run import Orphan
+from quell.life.orphans import living_orphans
+from quell.life.view import AgentView, list_agents
+
+
+class Status(NamedTuple):
+    host: str
+    home: str
+    states: dict[str, int]
+    outcomes: dict[str, int]
+    agents: list[AgentView]
+    orphans: list[Orphan]
+    interrupted: list[str]
+
+
+def status(world: World) -> Status:
+    views = list_agents(world, everybody=True)
+    states: dict[str, int] = {}
+    outcomes: dict[str, int] = {}
+    for view in views:
+        states[view.state] = states.get(view.state, 0) + 1
+        if view.outcome:
+            outcomes[view.outcome] = outcomes.get(view.outcome, 0) + 1
+    live = [view for view in views if view.state != State.ENDED.value]
+    return Status(
+        host=world.host,
+        home=world.home,
+        states=states,
+        outcomes=outcomes,
+        agents=live,
+        orphans=living_orphans(world, by_stamp=True),
+        interrupted=[view.name for view in live if "interrupted" in view.note],
+    )
