@@ -91,7 +91,10 @@ class LinuxKernel:
         return read_journal(rundir)
 
     def cancel(self, rundir: str) -> None:
-        ask_end(rundir, 0.0)
+        try:
+            ask_end(rundir, 0.0)
+        except FileNotFoundError:
+            pass  # never prepared, so no keeper can start there
 
     def detach(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         launching.detach(command, env)
