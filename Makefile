@@ -36,6 +36,7 @@ check: $(VENV)/.dev ## format, lint, types, direction of imports, sizes
 	$(BIN)/ruff check
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/make-docs --check
 	$(BIN)/python -m pytest -q tests/test_house.py
 
 bench: $(VENV)/.dev ## measure quell side by side with its peers
@@ -43,8 +44,7 @@ bench: $(VENV)/.dev ## measure quell side by side with its peers
 	$(BIN)/python bench/run.py $(ARGS)
 
 docs: $(VENV)/.dev ## print again those pages that are made from the code
-	@if [ -x scripts/make-docs ]; then PATH="$(CURDIR)/$(BIN):$$PATH" scripts/make-docs; \
-	else echo "no page is made from the code yet (scripts/make-docs)"; fi
+	$(BIN)/python scripts/make-docs
 
 fix: $(VENV)/.dev ## format, and repair what ruff can
 	$(BIN)/ruff format

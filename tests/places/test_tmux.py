@@ -171,6 +171,7 @@ def test_a_server_is_a_name_or_a_path(tmux: Any) -> None:
     pathed = inside.open(launch(tmux, server=f"{tmux.folder}/own"))
     assert pathed.server == f"{tmux.folder}/own"
     assert named.server_pid != pathed.server_pid
+    assert "TMUX_PANE" not in tmux("show-environment", "-g", server=named.server)
 
 
 def test_many_may_open_the_first_session_at_once(tmux: Any) -> None:

@@ -325,6 +325,18 @@ def test_a_lock_that_is_never_released(
     assert len(store.events(0, "", 10)) == 1
 
 
+def test_a_new_file_that_another_keeps_locked(
+    home: Path, db: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "PATIENCE", 0.05)
+    home.mkdir()
+    holder = sqlite3.connect(db, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    assert "locked" in str(refusal(opened))
+    holder.close()
+    assert opened().agents() == []
+
+
 @pytest.mark.parametrize("replaced", ["gone", "another"])
 def test_a_file_that_was_taken_away_meanwhile(
     home: Path, store: SqliteStore, opened: Opened, replaced: str
@@ -479,9 +491,13 @@ def test_the_last_runs_are_found_without_reading_all_of_history(
 
 
 def test_opening_loads_nothing_slow() -> None:
-    look = "import sys; old = set(sys.modules); import quell.stores.sqlite"
+    source = str(SQL.parents[2])
+    look = (
+        "import sys; sys.path.insert(0, sys.argv[1]); old = set(sys.modules);"
+        "import quell.stores.sqlite; print(*set(sys.modules) - old)"
+    )
     loaded = subprocess.run(
-        [sys.executable, "-c", look + "; print(*set(sys.modules) - old)"],
+        [sys.executable, "-I", "-S", "-c", look, source],  # without what a site adds
         capture_output=True,
         text=True,
         check=True,

@@ -225,6 +225,7 @@ def test_rungs_of_many_runs_are_written_down_at_once(store: Store) -> None:
     runs = [running(store, f"run-{n}", f"agent-{n}").id for n in range(3)]
     gone = ended(store, "run-9", "agent-9")
     store.climbing([(run, "term") for run in [*runs, gone.id, "nobody"]])
+    store.climbing([])
     assert [run.rung for run in store.live_runs()] == ["term"] * 3
     told = trail(store, "life.rung")
     assert [(event.run, event.data) for event in told] == [(r, {"rung": "term"}) for r in runs]

@@ -67,7 +67,7 @@ def cli() -> None:
     """End AI coding agents surely, and lose nothing.
 
     \b
-    quell spawn claude --name luna     start one in a new pane
+    quell spawn --name luna claude     start one in a new pane
     quell kill luna                    end it, with everything it started
     quell resume luna                  go on where it was
     """

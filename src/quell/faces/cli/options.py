@@ -83,8 +83,9 @@ def wish_from(words: tuple[str, ...], options: dict[str, Any]) -> Any:
         raise BadRequest(
             "nothing to start", f"name a kind ({', '.join(NAMES)}) or write -- COMMAND ARGS…"
         )
-    known = words[0] in NAMES and words[0] != "command" and not options.pop("is_command", False)
-    options.pop("is_command", None)
+    known = words[0] in NAMES and words[0] != "command"
+    if known and words[1:2] == ("--",):
+        words = (words[0], *words[2:])
     env = tuple(_assignment(text) for text in options.pop("env", ()))
     keep = tuple(options.pop("keep", ()))
     if options.get("grace") is not None:
@@ -96,6 +97,23 @@ def wish_from(words: tuple[str, ...], options: dict[str, Any]) -> Any:
         keep=keep,
         **options,
     )
+
+
+def check_order(words: tuple[str, ...], ours: set[str]) -> None:
+    """An option of ours behind the kind would silently go to the agent; -- says it should."""
+    after = words[1 : words.index("--")] if "--" in words else words[1:]
+    strayed = [word for word in after if word.split("=")[0] in ours]
+    if strayed and words[0] in _kind_names():
+        raise BadRequest(
+            f"{strayed[0]} stands after {words[0]} and would go to it",
+            f"put quell's options before {words[0]}, or write {words[0]} -- {strayed[0]} …",
+        )
+
+
+def _kind_names() -> tuple[str, ...]:
+    from quell.kinds import NAMES
+
+    return NAMES
 
 
 def _assignment(text: str) -> tuple[str, str]:

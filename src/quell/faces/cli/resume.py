@@ -8,7 +8,9 @@ from quell.api import Quell
 from quell.faces.cli import options
 
 
-@click.command("resume", context_settings={"ignore_unknown_options": True})
+@click.command(
+    "resume", context_settings={"allow_interspersed_args": True, "ignore_unknown_options": True}
+)
 @options.one_name
 @click.option(
     "--in", "place", type=click.Choice(["tmux", "kitty", "wezterm", "headless"]), default=None

@@ -8,11 +8,13 @@ from quell.api import Quell
 from quell.faces.cli import options
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True})
+@click.command("run", context_settings={"allow_interspersed_args": False})
 @options.spawn_options
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def command(words: tuple[str, ...], **given: Any) -> None:
-    """Run an agent in this terminal: run KIND [ARGS…] or run -- COMMAND ARGS…
+    """Run an agent in this terminal: run [options] KIND ARGS… or run [options] -- COMMAND ARGS…
+
+    Everything after KIND is the agent's own.
 
     When it exits, however that happens, everything that it started is ended; the exit code is the
     agent's. Made for: alias claude='quell run claude'

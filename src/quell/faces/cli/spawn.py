@@ -9,7 +9,7 @@ from quell.core.errors import BadRequest
 from quell.faces.cli import options
 
 
-@click.command("spawn", context_settings={"ignore_unknown_options": True})
+@click.command("spawn", context_settings={"allow_interspersed_args": False})
 @click.option(
     "--in",
     "place",
@@ -24,7 +24,11 @@ from quell.faces.cli import options
 @options.as_json
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def command(words: tuple[str, ...], **given: Any) -> None:
-    """Start an agent under a keeper in a new pane: spawn KIND [ARGS…] or spawn -- COMMAND ARGS…"""
+    """Start an agent in a new pane: spawn [options] KIND ARGS… or spawn [options] -- COMMAND ARGS…
+
+    Everything after KIND is the agent's own.
+    """
+    options.check_order(words, {name for p in command.params for name in p.opts})
     json_wanted, count = given.pop("json_wanted"), given.pop("count")
     given["server"] = given["server"] or given.pop("kitty_socket", "")
     given.pop("kitty_socket", None)
