@@ -6,7 +6,7 @@ QuellError
 │   ├── NoTarget, NoSuchAgent, Ambiguous, StillRunning, NotResumable, Refused
 │   └── BadConfig
 ├── WorldError      the machine refused
-│   ├── LaunchFailed, PlaceFailed, StoreFailed
+│   ├── LaunchFailed, PlaceFailed, StoreFailed, RegistryFailed
 IllegalTransition   our bug; never caught
 """
 
@@ -36,11 +36,9 @@ class BadConfig(AskerError):
 
 
 class NoTarget(AskerError):
-    def __init__(self, verb: str) -> None:
-        super().__init__(
-            "no targets specified",
-            f"name at least one: quell {verb} NAME, PID, tag:X, team:X, a glob, or all",
-        )
+    def __init__(self, verb: str, hint: str = "") -> None:
+        usual = f"name at least one: quell {verb} NAME, PID, tag:X, team:X, a glob, or all"
+        super().__init__("no targets specified", hint or usual)
 
 
 class NoSuchAgent(AskerError):
@@ -87,6 +85,10 @@ class PlaceFailed(WorldError):
 
 class StoreFailed(WorldError):
     pass
+
+
+class RegistryFailed(WorldError):
+    """The registry file cannot be read or written; it was left as it was."""
 
 
 class IllegalTransition(Exception):

@@ -223,6 +223,41 @@ class Terminal(Protocol):
     def adopt(self, pane: str, server: str, run: str) -> tuple[Place, int]: ...
 
 
+# -- the registry file -------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """One session in `.hermes/agent-sessions.yaml`, as far as quell reads it."""
+
+    name: str
+    status: str  # running, stopped, terminated, archived, or "unknown" when it is missing
+    agent: str = ""  # claude or agy, as far as the row tells
+    tmux_server: str = ""
+    start_command: str = ""
+    pane_id: str = ""
+    pane_pid: int = 0
+    cwd: str = ""
+    conversation: str = ""  # claude_session_id_own or agy_conversation_id_own; empty for null
+    delegate_job: str = ""
+    role: str = ""
+    terminated_at: str = ""
+    stopped_at: str = ""
+
+
+class Registry(Protocol):
+    """The file that other tools read and write too. Every write keeps what it does not know."""
+
+    @property
+    def path(self) -> str: ...
+    def rows(self) -> list[Row]: ...
+    def row(self, name: str) -> Row | None: ...
+    def update(self, name: str, changes: Mapping[str, Any], drop: Sequence[str] = ()) -> None: ...
+    def add(self, name: str, fields: Mapping[str, Any]) -> None: ...
+    def cached_conversation(self, agent: str, cwd: str) -> str: ...
+    def fingerprint(self) -> str: ...
+    def publish(self, job: str, event: str, detail: str, data: Mapping[str, Any]) -> None: ...
+
+
 # -- all of it ---------------------------------------------------------------------------------
 
 

@@ -70,6 +70,8 @@ def line_of(receipt: Receipt) -> tuple[str, bool]:
 
 
 def ended_words(receipt: Receipt) -> str:
+    if receipt.pid is None:
+        return f"Deregistered '{receipt.agent}', which had no tracked PID"
     if receipt.place != "orphan":
         return f"Ended process group {receipt.pid} for '{receipt.agent}'"
     if receipt.detail == "archived":

@@ -52,8 +52,10 @@ def _with_parents(mine: list[Run], live: list[Run]) -> tuple[str, ...]:
     return tuple(chain)
 
 
-def check_authority(who: Caller, runs: Sequence[Run], *, told_twice: bool) -> None:
-    """No agent ends what it runs in, or, without --yes, more than one run at a time."""
+def check_authority(
+    who: Caller, runs: Sequence[Run], groups: Sequence[str], *, told_twice: bool
+) -> None:
+    """No agent ends what it runs in, or, without --yes, more than one run, or a whole group."""
     if not who.runs:
         return
     around = [run for run in runs if run.id in who.runs[1:]]
@@ -65,3 +67,5 @@ def check_authority(who: Caller, runs: Sequence[Run], *, told_twice: bool) -> No
     if len(runs) > 1 and not told_twice:
         names = ", ".join(run.agent for run in runs)
         raise Refused(f"an agent may not end {len(runs)} runs unasked: {names}", "add --yes")
+    if groups and not told_twice:
+        raise Refused(f"an agent may not end {', '.join(groups)} unasked", "add --yes")

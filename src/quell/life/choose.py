@@ -12,12 +12,12 @@ from quell.core.selector import Candidate, Chosen, choose
 class Crowd:
     """Everybody who can be meant, looked up once for all targets of a command."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, orphans: Sequence[Orphan] | None = None) -> None:
         self.world = world
         self.agents = {agent.name: agent for agent in world.store.agents()}
         self.runs: dict[str, Run] = {run.id: run for run in world.store.last_runs().values()}
         self.runs |= {run.id: run for run in world.store.live_runs()}
-        self.orphans = world.store.orphans()
+        self.orphans = world.store.orphans() if orphans is None else list(orphans)
         self.candidates = [self._of_run(run) for run in self.runs.values()]
         self.candidates += [self._of_orphan(orphan) for orphan in self.orphans]
 

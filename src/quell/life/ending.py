@@ -100,6 +100,8 @@ def looked_at(world: World, run: Run, way: Way, warnings: tuple[str, ...]) -> Do
     if run.process is None:
         run = born(run, world.kernel.journal(world.rundir(run.id)))
     if run.process is None and run.keeper is None:
+        run = seen_in_pane(world, run)
+    if run.process is None and run.keeper is None:
         return no_process(world, run, agent, way)
     terminal = world.place(run.place.name)
     seen = terminal.look(run.place, run.id) if terminal.has_panes else Absent()
@@ -116,6 +118,14 @@ def looked_at(world: World, run: Run, way: Way, warnings: tuple[str, ...]) -> Do
         ladder = tuple(step for step in ladder if step.rung is not Rung.EXIT_KEYS)
     target = target_of(world, run)._replace(ladder=ladder)
     return Doomed(run, agent, target, find_conversation(world, agent), screen, warnings)
+
+
+def seen_in_pane(world: World, run: Run) -> Run:
+    """A pane that carries the run's tag tells its process, though nobody wrote it down."""
+    terminal = world.place(run.place.name)
+    seen = terminal.look(run.place, run.id) if run.place.pane else Absent()
+    pid = seen.pid if isinstance(seen, Present) else 0
+    return run._replace(process=world.kernel.identify(pid)) if pid else run
 
 
 def no_process(world: World, run: Run, agent: Agent, way: Way) -> Receipt:
@@ -183,21 +193,27 @@ def climb(world: World, doomed: Sequence[Doomed]) -> dict[str, Fall]:
 
 def finish(world: World, one: Doomed, fall: Fall, way: Way) -> Receipt:
     """Closes the pane last: closing it first would hang up a program in the middle of a write."""
-    pane = Pane(one.run.place.name, one.run.place.pane)
-    terminal = world.place(one.run.place.name)
-    warnings = one.warnings
-    if terminal.has_panes and not fall.survivors:
-        closing = terminal.close(one.run.place, one.run.id)
-        pane = pane._replace(closed=closing.closed, retry=closing.retry)
-        if not closing.closed:
-            warnings = (*warnings, f"pane close failed for {pane.place}: {closing.why}")
+    pane, trouble = closed_pane(world, one.run, fall)
     receipt = receipt_of(one.run, one.agent, fall, way.ending, world.now())._replace(
         pane=pane,
         conversation=one.conversation,
         screen=one.screen,
-        warnings=(*warnings, *fall.warnings),
+        warnings=(*one.warnings, *trouble, *fall.warnings),
     )
     return recorded(world, one.run, receipt, fall)
+
+
+def closed_pane(world: World, run: Run, fall: Fall) -> tuple[Pane, tuple[str, ...]]:
+    """The run's pane, closed unless something in it survived, and what went wrong with that."""
+    pane = Pane(run.place.name, run.place.pane)
+    terminal = world.place(run.place.name)
+    if fall.survivors or not terminal.has_panes:
+        return pane, ()
+    closing = terminal.close(run.place, run.id)
+    pane = pane._replace(closed=closing.closed, retry=closing.retry)
+    if closing.closed:
+        return pane, ()
+    return pane, (f"pane close failed for {pane.place}: {closing.why}",)
 
 
 def recorded(world: World, run: Run, receipt: Receipt, fall: Fall) -> Receipt:

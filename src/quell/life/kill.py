@@ -14,7 +14,13 @@ from quell.core.selector import Chosen
 from quell.life.caller import Caller, caller, check_authority
 from quell.life.choose import Crowd
 from quell.life.ending import Way, end_runs
-from quell.life.orphans import end_orphans, forget_dead
+from quell.life.orphans import (
+    OrphanEnd,
+    end_orphans,
+    forget_dead,
+    of_ended_runs,
+    orphan_preview,
+)
 from quell.life.preview import preview
 from quell.life.receipts import already_ended, refused_receipt
 from quell.life.selfend import end_from_outside, keeperless_self
@@ -41,24 +47,32 @@ class Slain(NamedTuple):
 
 def kill(world: World, wish: KillWish) -> list[Slain]:
     """Ends whatever the targets mean. One failure does not stop the others."""
-    settle(world)
+    live = {run.agent for run in settle(world)}
     forget_dead(world)
     who = caller(world)
     ending = Ending(Outcome.KILLED, who.by, "killed", wish.detail)
     ladder = chosen_ladder(world, wish)
-    crowd = Crowd(world)
+    # Named live runs need no search of the machine for what others have left.
+    crowd = Crowd(world, of_ended_runs(world, by_stamp=not live.issuperset(wish.targets)))
     chosen, slain = choose_all(world, crowd, wish.targets)
     runs = doomed_runs(world, crowd, chosen, with_children=wish.children)
-    check_authority(who, runs, told_twice=wish.yes)
+    check_authority(who, runs, groups_of(chosen), told_twice=wish.yes)
     way = Way(ladder, ending, deregister=any(one.label for one in chosen))
     if wish.dry_run:
         receipts = {run.id: preview(world, run, ending) for run in runs}
     else:
         receipts = end_all(world, who, runs, way, "kill")
     orphans = doomed_orphans(crowd, chosen)
-    ends = [] if wish.dry_run else end_orphans(world, orphans, ladder, ending)
+    if wish.dry_run:
+        ends = [OrphanEnd(orphan, orphan_preview(world, orphan, ending)) for orphan in orphans]
+    else:
+        ends = end_orphans(world, orphans, ladder, ending)
     by_orphan = {(end.orphan.run, end.orphan.process.pid): end.receipt for end in ends}
     return slain + [told(world, crowd, one, receipts, by_orphan) for one in chosen]
+
+
+def groups_of(chosen: Sequence[Chosen]) -> list[str]:
+    return [one.target for one in chosen if one.label]
 
 
 def end_all(

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from quell.core.ladder import Ladder
 from quell.core.ports import Fall, Target, World
 from quell.core.process import Gone
-from quell.core.receipt import Receipt, Result
+from quell.core.receipt import Ended, Pane, Receipt, Result
 from quell.core.run import Ending, Orphan, Run
-from quell.life.ending import others_alive, target_of
+from quell.life.ending import closed_pane, others_alive, target_of
 from quell.life.receipts import blank
 
 
@@ -41,6 +41,12 @@ def living_orphans(world: World, *, by_stamp: bool) -> list[Orphan]:
             and m.process.pid != world.kernel.me().pid
         ]
     return tracked
+
+
+def of_ended_runs(world: World, *, by_stamp: bool) -> list[Orphan]:
+    """What no live run answers for: the leftovers of a live one go with it."""
+    live = {run.id for run in world.store.live_runs()}
+    return [o for o in living_orphans(world, by_stamp=by_stamp) if o.run not in live]
 
 
 def _why_orphaned(world: World, run: Run) -> str:
@@ -94,6 +100,7 @@ def _receipt(world: World, orphan: Orphan, fall: Fall, ending: Ending) -> Receip
     result = Result.ENDED if fall.began else Result.ALREADY_ENDED
     if fall.survivors:
         result = Result.PERMISSION_DENIED if fall.denied else Result.SURVIVORS
+    pane, trouble = _pane(world, orphan, fall)
     return blank(orphan.agent, result, world.now())._replace(
         run=orphan.run,
         place="orphan",
@@ -106,6 +113,28 @@ def _receipt(world: World, orphan: Orphan, fall: Fall, ending: Ending) -> Receip
         rungs=fall.rungs,
         processes=fall.processes,
         survivors=fall.survivors,
+        pane=pane,
         detail=orphan.why,
-        warnings=fall.warnings,
+        warnings=(*trouble, *fall.warnings),
+    )
+
+
+def _pane(world: World, orphan: Orphan, fall: Fall) -> tuple[Pane, tuple[str, ...]]:
+    """An agent that was let go of may still have its pane; a mere leftover never had one."""
+    run = world.store.run(orphan.run)
+    if run and run.process and run.process.same_as(orphan.process):
+        return closed_pane(world, run, fall)
+    return Pane("headless"), ()
+
+
+def orphan_preview(world: World, orphan: Orphan, ending: Ending) -> Receipt:
+    """What ending it would mean, without doing it."""
+    return blank(orphan.agent, Result.WOULD_END, world.now())._replace(
+        run=orphan.run,
+        place="orphan",
+        by=ending.by,
+        reason=ending.reason,
+        pid=orphan.process.pid,
+        processes=(Ended(orphan.process.pid, orphan.command, "agent", ""),),
+        detail=orphan.why,
     )

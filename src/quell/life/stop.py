@@ -1,19 +1,29 @@
 """Ends agents politely: their own exit, then TERM, then KILL. The conversation is kept."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from quell.core import ladder as ladders
-from quell.core.errors import BadRequest
+from quell.core.errors import NoTarget
 from quell.core.ladder import Ladder, Rung
 from quell.core.lifecycle import Outcome
 from quell.core.ports import World
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Ending, Orphan, Run
+from quell.core.selector import Chosen
 from quell.life.caller import caller, check_authority
 from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
 from quell.life.ending import Way
-from quell.life.kill import Slain, choose_all, doomed_runs, end_all, self_target, told
+from quell.life.kill import (
+    Slain,
+    choose_all,
+    doomed_runs,
+    end_all,
+    groups_of,
+    self_target,
+    told,
+)
 from quell.life.preview import preview
 from quell.life.receipts import blank
 from quell.life.settle import ended, settle
@@ -36,16 +46,14 @@ def stop(world: World, wish: StopWish) -> list[Slain]:
     myself = self_target(who, world)
     targets = wish.targets or ((myself,) if myself else ())
     if not targets:
-        raise BadRequest(
-            "no targets specified", "name an agent; only inside an agent does stop mean myself"
-        )
+        raise NoTarget("stop", "name an agent; only inside an agent does stop mean myself")
     reason = wish.reason or ("self" if targets == (myself,) else "manual_stop")
     outcome = Outcome.ARCHIVED if wish.soft else Outcome.STOPPED
     ending = Ending(outcome, who.by, reason)
     crowd = Crowd(world)
     chosen, slain = choose_all(world, crowd, targets)
     runs = doomed_runs(world, crowd, chosen, with_children=wish.children and not wish.soft)
-    check_authority(who, runs, told_twice=wish.yes)
+    check_authority(who, runs, groups_of(chosen), told_twice=wish.yes)
     if wish.dry_run:
         receipts = {run.id: preview(world, run, ending) for run in runs}
     elif wish.soft:
@@ -53,7 +61,23 @@ def stop(world: World, wish: StopWish) -> list[Slain]:
     else:
         way = Way(stop_ladder(world, wish), ending, deregister=True)
         receipts = end_all(world, who, runs, way, "stop")
-    return slain + [told(world, crowd, one, receipts, {}) for one in chosen]
+    left = {} if wish.dry_run else stopped_before(world, crowd, chosen)
+    return slain + [told(world, crowd, one, receipts, left) for one in chosen]
+
+
+def stopped_before(
+    world: World, crowd: Crowd, chosen: Sequence[Chosen]
+) -> dict[tuple[str, int], Receipt]:
+    """For whoever names an agent of which only orphans are left: how it ended, then."""
+    named = [c for one in chosen if not one.label for c in one.candidates if c.orphan]
+    found: dict[tuple[str, int], Receipt] = {}
+    for candidate in named:
+        receipt = world.store.receipt(candidate.run)
+        if receipt and receipt.result is not Result.LET_GO:
+            receipt = receipt._replace(result=Result.ALREADY_ENDED)
+        if receipt:
+            found |= {(candidate.run, pid): receipt for pid in candidate.pids}
+    return found
 
 
 def stop_ladder(world: World, wish: StopWish) -> Ladder:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Optional
 
 from quell.core.ladder import Rung, grace_of
 from quell.core.ports import Fall, Target
-from quell.core.receipt import Climbed, Proof
+from quell.core.receipt import Climbed, Proof, Survivor
 from quell.processes import identity
 from quell.processes.journal import ask_end, read_journal
 from quell.processes.schedule import Schedule
@@ -86,6 +86,10 @@ class KeptClimb:
 
     def _fallen(self, proof: Proof) -> Fall:
         journal = read_journal(self.target.rundir)
+        survivors = journal.survivors
+        if self.denied and self.target.keeper:  # not even the keeper took our signal
+            pid = self.target.keeper.pid
+            survivors = (Survivor(pid, identity.command_of(pid), "?", self.denied),)
         asked = [rung for rung in self.schedule.rungs if rung.rung == Rung.EXIT_KEYS.value]
         offset = (
             self.schedule.rungs[len(asked)].at_ms if len(self.schedule.rungs) > len(asked) else 0
@@ -101,10 +105,10 @@ class KeptClimb:
             run=self.target.run,
             proof=proof,
             began=True,
-            denied=bool(self.denied),
+            denied=bool(survivors) and all(s.why == identity.DENIED for s in survivors),
             rungs=(*asked, *climbed, *left),
             processes=journal.processes,
-            survivors=journal.survivors,
+            survivors=survivors,
             survivor_ids=(),
             journal=journal,
             millis=self.schedule.millis(),

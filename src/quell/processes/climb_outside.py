@@ -55,7 +55,7 @@ class OutsideClimb:
         elif self.schedule.current is Rung.TERM:
             self._term(fresh)
         self.calm = 0 if self.fds else self.calm + 1
-        if self.fds and self.schedule.exhausted:
+        if self.fds and (self.schedule.exhausted or self._hopeless()):
             self.fall = self._fallen(Proof.SURVIVORS)
         elif cgroup.is_empty(self.target.cgroup) and not self.fds:
             self.fall = self._fallen(Proof.PROVEN)
@@ -121,6 +121,13 @@ class OutsideClimb:
                 os.close(self.fds.pop(pid))
                 self.refused.pop(pid, None)
 
+    def _all_refused(self) -> bool:
+        return all(self.refused.get(pid) == identity.DENIED for pid in self.fds)
+
+    def _hopeless(self) -> bool:
+        """The kernel refused us everywhere, and no cgroup is left to kill, which needs no right."""
+        return self._all_refused() and not self.target.cgroup
+
     def _agent_gone(self) -> bool:
         return self.target.process is None or self.target.process.pid not in self.fds
 
@@ -174,7 +181,7 @@ class OutsideClimb:
             run=self.target.run,
             proof=proof,
             began=self.began,
-            denied=bool(self.refused) and len(self.refused) == len(self.fds),
+            denied=bool(self.fds) and self._all_refused(),
             rungs=(*self.schedule.rungs, *self.schedule.unreached()),
             processes=tuple(
                 Ended(m.process.pid, m.command, m.via, self._ended_by(m)) for m in dead

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from quell.core.process import Alive, Gone, ProcessId, Unknown
 
+DENIED = "permission denied"  # the keeper writes the same words
+
 
 class Stat(NamedTuple):
     """One line of /proc/PID/stat, as far as we need it."""
@@ -94,19 +96,23 @@ def look(process: ProcessId) -> Alive | Gone | Unknown:
         return Gone()
     if stat.start != process.start:
         return Gone("reused")
-    if stat.state in "ZX" and _exited(process.pid):
-        return Gone()
+    if process.inode or stat.state in "ZX":
+        return _look_closely(process, stat.state)
     return Alive(process, stat.state)
 
 
-def _exited(pid: int) -> bool:
-    """The letter Z also marks a live process whose main thread has left; the pidfd knows."""
+def _look_closely(process: ProcessId, state: str) -> Alive | Gone | Unknown:
+    """The pidfd tells a reuse within one clock tick, and a Z that is only a main thread's."""
     try:
-        fd = os.pidfd_open(pid)
-    except OSError:
-        return True
+        fd = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return Gone()
+    except OSError as error:
+        return Unknown(error.strerror or "cannot open a pidfd")
     try:
-        return is_dead(fd)
+        if process.inode and inode_of(fd) not in (0, process.inode):
+            return Gone("reused")
+        return Gone() if state in "ZX" and is_dead(fd) else Alive(process, state)
     finally:
         os.close(fd)
 
@@ -146,7 +152,7 @@ def send(pidfd: int, number: int) -> str:
         return ""
     except OSError as error:
         if error.errno in (errno.EPERM, errno.EACCES):
-            return "permission denied"
+            return DENIED
         return error.strerror or "refused"
     return ""
 

@@ -91,6 +91,7 @@ class _Book:
         processes = tuple(
             ended if ended.ended_by else ended._replace(ended_by=strongest or "unknown")
             for ended in self.found.values()
+            if ended.pid not in self.survivors
         )
         return Journal(
             rungs=tuple(self.rungs),

@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 
 from quell.core.ports import Target
-from quell.core.process import Member, ProcessId
-from quell.processes.identity import boot_id, command_of
+from quell.core.process import Gone, Member, ProcessId
+from quell.processes.identity import boot_id, command_of, look
 from quell.processes.table import Table
 
 
@@ -17,20 +17,22 @@ def members_of(target: Target, table: Table, protected: Sequence[ProcessId] = ()
     """
     spared = untouchable(table, protected, target)
     via: dict[int, str] = {}
+    known: dict[int, ProcessId] = {}
     for word, process in seeds(target):
-        row = table.rows.get(process.pid)
-        if row and row.start == process.start and process.boot == boot_id():
+        if process.pid in table.rows and not isinstance(look(process), Gone):
             via.setdefault(process.pid, word)
+            known[process.pid] = process
     if not target.alone:
         for pid in table.stamps.get(target.run, ()):
             via.setdefault(pid, "stamp")
         for pid in _in_cgroup(target.cgroup):
             via.setdefault(pid, "cgroup")
     via = {pid: word for pid, word in via.items() if pid not in spared}
-    _grow(via, target, table, spared)
+    leaders = {p.pid for _, p in seeds(target) if p.pid in known or p.pid not in table.rows}
+    _grow(via, leaders, target, table, spared)
     return [
         Member(
-            ProcessId(pid, table.rows[pid].start, boot_id()),
+            known.get(pid) or ProcessId(pid, table.rows[pid].start, boot_id()),
             command_of(pid, table.rows[pid].name),
             word,
             table.rows[pid].ppid,
@@ -50,13 +52,16 @@ def seeds(target: Target) -> list[tuple[str, ProcessId]]:
     return known
 
 
-def _grow(via: dict[int, str], target: Target, table: Table, spared: set[int]) -> None:
+def _grow(
+    via: dict[int, str], leaders: set[int], target: Target, table: Table, spared: set[int]
+) -> None:
     """Adds children, and sessions and groups that a member leads or led, to a fixed point.
 
     A pid that is in use as a session or group id is never given to a new process, so a group
-    whose number is a member's pid was made by that member, even if the member has left.
+    whose number is a member's pid was made by that member, even if the member has left. Once
+    the pid is another's, so is the group: then it is not among `leaders`.
     """
-    led = {process.pid for _, process in seeds(target)} | set(via)
+    led = leaders | set(via)
     grown = True
     while grown:
         grown = False
