@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from house import House, alive, eventually
 
+from house import House, alive, eventually
 from quell.core.run import Run
 from quell.habits import OBEDIENT
 from quell.life.adopt import AdoptWish
@@ -26,6 +27,9 @@ def tell(*words):
     with open(path + ".new", "w") as file:
         file.write(" ".join(map(str, words)))
     os.rename(path + ".new", path)
+
+def ready():
+    pass  # tell() is the sign here, and sleep() must not wipe it
 
 def at_term(deed):
     signal.signal(signal.SIGTERM, deed)
@@ -69,6 +73,14 @@ def adopted(house: House, body: str, *, name: str = "luna", **options: Any) -> P
     """The same, taken charge of: a run without a keeper."""
     pid, told = stranger(house, body, **options)
     return Played(house.quell.adopt(AdoptWish(str(pid), name=name)).run, pid, told)
+
+
+def end(*pids: int) -> None:
+    """Ends processes that this test started and quell was right to leave alone."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not any(map(alive, pids)))
 
 
 def fresh_note(house: House) -> Path:

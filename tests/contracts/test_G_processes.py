@@ -3,7 +3,6 @@
 import ast
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -11,13 +10,23 @@ import time
 from pathlib import Path
 
 import pytest
+
 import quell
 from house import House, alive, eventually
+from quell.core import ladder
+from quell.core.ports import Target
+from quell.core.process import Gone, ProcessId
+from quell.core.receipt import Result
+from quell.life.adopt import AdoptWish
+from quell.processes import identity
+from quell.processes.kernel import LinuxKernel
 from scenes import (
     DEAF,
+    PROLOGUE,
     SLEEPS,
     TIDY,
     adopted,
+    end,
     eventually_told,
     fresh_note,
     in_pid_namespace,
@@ -26,14 +35,6 @@ from scenes import (
     state_letter,
     stranger,
 )
-
-from quell.core import ladder
-from quell.core.ports import Target
-from quell.core.process import Gone, ProcessId
-from quell.core.receipt import Result
-from quell.life.adopt import AdoptWish
-from quell.processes import identity
-from quell.processes.kernel import LinuxKernel
 
 # -- G1: a pid that was given to somebody else -----------------------------------------------------
 
@@ -45,16 +46,20 @@ from quell.core.process import Gone
 from quell.processes import identity
 from quell.processes.kernel import LinuxKernel
 
-def sleeper():
-    return os.posix_spawn("/bin/sleep", ("sleep", "90"), {})
+def sleeper(**options):
+    return os.posix_spawn("/bin/sleep", ("sleep", "90"), {}, **options)
 
-def replaced(pid):
+def replaced(pid, **options):
     "Ends `pid`; the next process gets its number."
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     with open("/proc/sys/kernel/ns_last_pid", "w") as file:
         file.write(str(pid - 1))
-    return sleeper()
+    return sleeper(**options)
+
+def climbed(process):
+    target = Target("run", "", None, process, "", ladder.FORCE)
+    return LinuxKernel().climb([target], [], lambda _: None, lambda _: "")["run"]
 
 def lives(pid):
     return os.waitpid(pid, os.WNOHANG) == (0, 0)
@@ -90,7 +95,7 @@ def test_G1_a_pid_that_was_reused_within_one_clock_tick_is_told_apart(house: Hou
     play = """
 for attempt in range(200):
     luna = identity.identify(sleeper())
-    innocent = replaced(luna.pid)
+    innocent = replaced(luna.pid, setpgroup=0)
     if (innocent, identity.identify(innocent).start) == (luna.pid, luna.start):
         break
     os.kill(innocent, signal.SIGKILL)
@@ -99,9 +104,7 @@ else:
     raise SystemExit("never within one tick")
 refused = identity.open_verified(luna) is None
 gone = isinstance(LinuxKernel().look(luna), Gone)
-target = Target("run", "", None, luna, "", ladder.FORCE)
-fall = LinuxKernel().climb([target], [], lambda _: None, lambda _: "")["run"]
-print(json.dumps([luna.inode, refused, gone, fall.began, lives(innocent)]))
+print(json.dumps([luna.inode, refused, gone, climbed(luna).began, lives(innocent)]))
 """
     inode, refused, gone, began, lives = json.loads(in_pid_namespace(house, NAMESPACE + play))
     if not inode:
@@ -110,6 +113,19 @@ print(json.dumps([luna.inode, refused, gone, fall.began, lives(innocent)]))
     assert gone
     assert not began
     assert lives
+
+
+def test_G1_the_group_that_a_stranger_leads_under_the_old_number_is_spared(house: House) -> None:
+    """A run is also looked for by the groups it led: their number must not be another's by now."""
+    play = """
+luna = identity.identify(sleeper(setpgroup=0))
+time.sleep(0.02)
+innocent = replaced(luna.pid, setpgroup=0)
+follower = sleeper(setpgroup=innocent)
+print(json.dumps([innocent == luna.pid, climbed(luna).began, lives(innocent), lives(follower)]))
+"""
+    told = json.loads(in_pid_namespace(house, NAMESPACE + play))
+    assert told == [True, False, True, True]
 
 
 @pytest.mark.parametrize("changed", ["start", "boot", "inode"])
@@ -156,13 +172,8 @@ sleep()
 
 def typed_job(house: House, pane: str) -> list[int]:
     """Types the job at the shell in `pane`; its pid, its group and its runaway child."""
-    from scenes import PROLOGUE
-
     note, script = fresh_note(house), house.root / "job.py"
     script.write_text(PROLOGUE + JOB)
-    house.tmux(
-        "send-keys", "-t", pane, f"QUELL_READY={note} {shlex.join(house.script(''))[:-2]}", "C-u"
-    )
     line = f"QUELL_READY={note} {sys.executable} -S {script}"
     house.tmux("send-keys", "-t", pane, line, "Enter")
     return [int(word) for word in eventually_told(note)]
@@ -212,6 +223,7 @@ def test_G4_innocents_in_the_same_group_survive(house: House) -> None:
     assert not alive(ours.pid)
     assert alive(leader)
     assert alive(sibling)
+    end(leader, sibling)
 
 
 @pytest.mark.parametrize("verb", ["kill", "adopt"])
@@ -268,10 +280,12 @@ def test_G5_one_that_was_a_zombie_before_is_no_longer_listed(house: House) -> No
 
 HEADLESS_CHICKEN = """
 import ctypes, threading
+tell()
+while not os.path.exists(os.environ["QUELL_READY"] + ".go"):
+    time.sleep(0.01)
 def go_on():
     while open("/proc/self/stat").read().rsplit(")", 1)[1].split()[0] != "Z":
         pass
-    tell()
     time.sleep(90)
 threading.Thread(target=go_on).start()
 ctypes.CDLL(None).pthread_exit(None)
@@ -281,8 +295,9 @@ ctypes.CDLL(None).pthread_exit(None)
 @pytest.mark.parametrize("begin", [started, adopted])
 def test_G5_one_whose_main_thread_has_exited_is_alive_and_gets_ended(house: House, begin) -> None:
     luna = begin(house, HEADLESS_CHICKEN)
-    assert state_letter(luna.pid) == "Z"
-    assert Path(f"/proc/{luna.pid}/task").is_dir()
+    note = next(house.root.glob("*.told"))
+    note.with_name(note.name + ".go").touch()
+    eventually(lambda: state_letter(luna.pid) == "Z")
     assert list_names(house) == ["luna"]
     receipt = house.kill("luna")[0].receipts[0]
     assert receipt.result is Result.ENDED

@@ -31,6 +31,7 @@ TRANSITIONS: dict[tuple[State, Happening], State] = {
     (State.STOPPING, Happening.BORN): State.STOPPING,  # a kill that overtook the spawn
     (State.STOPPING, Happening.END_ASKED): State.STOPPING,  # a dead killer's claim taken over
     (State.STOPPING, Happening.SPARED): State.RUNNING,
+    (State.STOPPING, Happening.LET_GO): State.ENDED,
     (State.STOPPING, Happening.GONE): State.ENDED,
 }
 

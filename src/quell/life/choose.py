@@ -17,6 +17,10 @@ class Crowd:
         self.agents = {agent.name: agent for agent in world.store.agents()}
         self.runs: dict[str, Run] = {run.id: run for run in world.store.last_runs().values()}
         self.runs |= {run.id: run for run in world.store.live_runs()}
+        self.children: dict[str, list[Run]] = {}
+        for run in self.runs.values():
+            if run.parent and run.live:
+                self.children.setdefault(run.parent, []).append(run)
         self.orphans = world.store.orphans() if orphans is None else list(orphans)
         self.candidates = [self._of_run(run) for run in self.runs.values()]
         self.candidates += [self._of_orphan(orphan) for orphan in self.orphans]
@@ -29,9 +33,6 @@ class Crowd:
             if pid.isdigit():
                 return self._by_member(target, int(pid))
             raise
-
-    def orphans_of(self, candidate: Candidate) -> list[Orphan]:
-        return [o for o in self.orphans if o.run == candidate.run]
 
     def _by_member(self, target: str, pid: int) -> Chosen:
         """A PID that we did not write down may still carry the stamp of a run."""

@@ -113,23 +113,19 @@ def doomed_runs(
     world: World, crowd: Crowd, chosen: Sequence[Chosen], *, with_children: bool
 ) -> list[Run]:
     """The live runs that are meant, children before parents, each once."""
-    live = world.store.live_runs()
-    meant = [c.run for one in chosen for c in one.candidates if c.live]
-    ordered: list[str] = []
+    ordered: dict[str, None] = {}
 
     def add(run_id: str) -> None:
-        if run_id in ordered:
-            return
-        if with_children:
-            for child in live:
-                if child.parent == run_id:
-                    add(child.id)
-        ordered.append(run_id)
+        if with_children and run_id not in ordered:
+            for child in crowd.children.get(run_id, ()):
+                add(child.id)
+        ordered[run_id] = None
 
-    for run_id in meant:
-        add(run_id)
-    known = crowd.runs | {run.id: run for run in live}
-    runs = [known[run_id] for run_id in dict.fromkeys(ordered)]
+    for one in chosen:
+        for candidate in one.candidates:
+            if candidate.live:
+                add(candidate.run)
+    runs = [crowd.runs[run_id] for run_id in ordered]
     return [run for run in runs if run.host == world.host]
 
 
@@ -163,8 +159,8 @@ def told(
 def _with_children(crowd: Crowd, run: str, receipts: dict[str, Receipt]) -> list[Receipt]:
     below = [
         receipt
-        for child in crowd.runs.values()
-        if child.parent == run and child.id in receipts
+        for child in crowd.children.get(run, ())
+        if child.id in receipts
         for receipt in _with_children(crowd, child.id, receipts)
     ]
     return [*below, receipts[run]]

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quell.core import ladder as ladders
+from quell.core.agent import Agent
 from quell.core.errors import NoTarget
 from quell.core.ladder import Ladder, Rung
 from quell.core.lifecycle import Outcome
-from quell.core.ports import World
+from quell.core.ports import Won, World
+from quell.core.process import Gone
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Ending, Orphan, Run
 from quell.core.selector import Chosen
 from quell.life.caller import caller, check_authority
 from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
-from quell.life.ending import Way
+from quell.life.ending import Way, await_other
 from quell.life.kill import (
     Slain,
     choose_all,
@@ -61,13 +63,11 @@ def stop(world: World, wish: StopWish) -> list[Slain]:
     else:
         way = Way(stop_ladder(world, wish), ending, deregister=True)
         receipts = end_all(world, who, runs, way, "stop")
-    left = {} if wish.dry_run else stopped_before(world, crowd, chosen)
+    left = {} if wish.dry_run else stopped_before(world, chosen)
     return slain + [told(world, crowd, one, receipts, left) for one in chosen]
 
 
-def stopped_before(
-    world: World, crowd: Crowd, chosen: Sequence[Chosen]
-) -> dict[tuple[str, int], Receipt]:
+def stopped_before(world: World, chosen: Sequence[Chosen]) -> dict[tuple[str, int], Receipt]:
     """For whoever names an agent of which only orphans are left: how it ended, then."""
     named = [c for one in chosen if not one.label for c in one.candidates if c.orphan]
     found: dict[tuple[str, int], Receipt] = {}
@@ -91,29 +91,25 @@ def stop_ladder(world: World, wish: StopWish) -> Ladder:
 
 def let_go(world: World, run: Run, ending: Ending) -> Receipt:
     """Takes the agent off the books, signals nothing, and remembers its process as an orphan."""
-    agent = world.store.agent(run.agent)
+    dead = run.owner if run.owner and isinstance(world.kernel.look(run.owner), Gone) else None
+    claim = world.store.claim(run.id, ending, world.kernel.me(), dead)
+    if not isinstance(claim, Won):
+        return await_other(world, run, Way((), ending))
+    agent = world.store.agent(run.agent) or Agent(run.agent, "command", "/")
     receipt = blank(run.agent, Result.LET_GO, world.now())._replace(
         run=run.id,
-        kind=agent.kind if agent else "",
+        kind=agent.kind,
         place=run.place.name,
         by=ending.by,
         reason=ending.reason,
         outcome=ending.outcome.value,
         pid=run.process.pid if run.process else None,
         started_at=run.started_at,
-        **({"conversation": find_conversation(world, agent)} if agent else {}),
+        conversation=find_conversation(world, agent),
     )
-    left = [
-        Orphan(
-            run.id,
-            run.agent,
-            agent.tag if agent else "",
-            run.process,
-            world.kernel.command(run.process.pid),
-            "archived",
-        )
-        for _ in (0,)
-        if run.process
-    ]
+    left: list[Orphan] = []
+    if run.process:
+        command = world.kernel.command(run.process.pid)
+        left = [Orphan(run.id, run.agent, agent.tag, run.process, command, "archived")]
     world.store.end(ended(run, ending, world.now()), receipt, left)
     return receipt

@@ -18,18 +18,21 @@ def members_of(target: Target, table: Table, protected: Sequence[ProcessId] = ()
     spared = untouchable(table, protected, target)
     via: dict[int, str] = {}
     known: dict[int, ProcessId] = {}
+    led: set[int] = set()
     for word, process in seeds(target):
-        if process.pid in table.rows and not isinstance(look(process), Gone):
+        seen = look(process)
+        if not isinstance(seen, Gone) and process.pid in table.rows:
             via.setdefault(process.pid, word)
             known[process.pid] = process
+        if not isinstance(seen, Gone) or seen == Gone("exited"):  # else its number is another's
+            led.add(process.pid)
     if not target.alone:
         for pid in table.stamps.get(target.run, ()):
             via.setdefault(pid, "stamp")
         for pid in _in_cgroup(target.cgroup):
             via.setdefault(pid, "cgroup")
     via = {pid: word for pid, word in via.items() if pid not in spared}
-    leaders = {p.pid for _, p in seeds(target) if p.pid in known or p.pid not in table.rows}
-    _grow(via, leaders, target, table, spared)
+    _grow(via, led | set(via), target, table, spared)
     return [
         Member(
             known.get(pid) or ProcessId(pid, table.rows[pid].start, boot_id()),
@@ -53,15 +56,13 @@ def seeds(target: Target) -> list[tuple[str, ProcessId]]:
 
 
 def _grow(
-    via: dict[int, str], leaders: set[int], target: Target, table: Table, spared: set[int]
+    via: dict[int, str], led: set[int], target: Target, table: Table, spared: set[int]
 ) -> None:
     """Adds children, and sessions and groups that a member leads or led, to a fixed point.
 
     A pid that is in use as a session or group id is never given to a new process, so a group
-    whose number is a member's pid was made by that member, even if the member has left. Once
-    the pid is another's, so is the group: then it is not among `leaders`.
+    whose number is a member's pid was made by that member, even if the member has left.
     """
-    led = leaders | set(via)
     grown = True
     while grown:
         grown = False

@@ -163,9 +163,11 @@ def ending_from(text: str | None) -> Ending | None:
 
 
 def snapshot(agent: Agent, run: Run) -> dict[str, Any]:
-    """What a later resume needs, as it was when the run ended."""
+    """What a later resume needs, as it was when the run ended.
+
+    Of the environment only the names: events are printed, and the values may be secrets."""
     return {
-        "agent": agent._asdict(),
+        "agent": {**agent._asdict(), "env": [name for name, _ in agent.env]},
         "run": {
             "id": run.id,
             "host": run.host,
