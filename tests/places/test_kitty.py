@@ -155,11 +155,14 @@ def test_a_frozen_kitty_is_unknown_and_nothing_hangs(kitty: Any, eventually: Eve
     for call in (impatient.screen, lambda place: impatient.type_line(place, (), "x")):
         with pytest.raises(PlaceFailed, match="did not answer"):
             call(place)
+    with pytest.raises(PlaceFailed, match="did not answer"):
+        impatient.open(launch(kitty, run="r2"))
     os.kill(pid, signal.SIGCONT)
     retry = f"kitty @ --to {kitty.server} close-window --match id:{place.pane}"
     assert closing == Closing(closed=False, retry=retry, why="kitty did not answer within 0.3 s")
     subprocess.run(["sh", "-c", closing.retry], env=kitty.outer_env, check=True)
     eventually(lambda: Kitty(kitty.env).look(place, "r1") == Absent("closed"))
+    assert len(tabs(kitty)) == 1  # nothing was opened later
 
 
 # -- screen and keys -------------------------------------------------------------------------------

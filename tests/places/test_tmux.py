@@ -266,8 +266,6 @@ def test_a_frozen_server_is_unknown_and_nothing_hangs(tmux: Any, eventually: Eve
             impatient.screen(place)
         with pytest.raises(PlaceFailed, match="did not answer"):
             impatient.type_line(place, (), "x")
-        with pytest.raises(PlaceFailed, match="did not answer"):
-            impatient.adopt(place.pane, place.server, "r2")
     finally:
         os.kill(server, signal.SIGCONT)
     assert closing == Closing(
@@ -275,6 +273,20 @@ def test_a_frozen_server_is_unknown_and_nothing_hangs(tmux: Any, eventually: Eve
         retry=f"tmux -S {place.server} kill-pane -t {place.pane}",
         why="tmux did not answer within 0.3 s",
     )
+
+
+def test_a_frozen_server_does_nothing_later(tmux: Any, eventually: Eventually) -> None:
+    impatient = Tmux(tmux.env, timeout=0.3)
+    place = Tmux(tmux.env).open(launch(tmux))
+    server = stopped(tmux, place, eventually)
+    try:
+        with pytest.raises(PlaceFailed, match="did not answer"):
+            impatient.open(launch(tmux, run="r2"))
+        with pytest.raises(PlaceFailed, match="did not answer"):
+            impatient.adopt(place.pane, "", "r3")
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert tmux("list-panes", "-a", "-F", "#{@quell_run}") == "r1"
 
 
 def test_the_retry_command_closes_the_pane(tmux: Any, folder: Path, eventually: Eventually) -> None:

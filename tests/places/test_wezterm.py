@@ -121,6 +121,11 @@ def launch(wezterm: WeztermWorld, *argv: str, server: str = "") -> Launch:
     return Launch("r1", "luna", argv or ("sleep", "1000"), str(wezterm.folder), server)
 
 
+def spawned(wezterm: WeztermWorld) -> tuple[list[str], dict[str, str | None]]:
+    """With what arguments and what environment it was told to spawn."""
+    return next((argv, env) for argv, env in wezterm.state["calls"] if "spawn" in argv)
+
+
 # -- open ------------------------------------------------------------------------------------------
 
 
@@ -133,7 +138,7 @@ def test_the_place_names_the_pane_its_server_and_its_tty(wezterm: WeztermWorld) 
 def test_arguments_are_passed_as_they_are_and_we_are_not_told_of(wezterm: WeztermWorld) -> None:
     evil = ("sh", "-c", "a;b", "", "--cwd", "$HOME")
     Wezterm(wezterm.env | {"QUELL_RUN": "other"}).open(launch(wezterm, *evil))
-    argv, env = wezterm.state["calls"][0]
+    argv, env = spawned(wezterm)
     assert argv[3:] == ["--new-window", "--cwd", str(wezterm.folder), "--", *evil]
     assert env["QUELL_RUN"] is None
 
@@ -141,7 +146,7 @@ def test_arguments_are_passed_as_they_are_and_we_are_not_told_of(wezterm: Wezter
 def test_inside_wezterm_the_agent_gets_a_tab_beside_the_caller(wezterm: WeztermWorld) -> None:
     inside = Wezterm(wezterm.env | {"WEZTERM_PANE": "7"})
     inside.open(launch(wezterm))
-    argv, env = wezterm.state["calls"][0]
+    argv, env = spawned(wezterm)
     assert "--new-window" not in argv
     assert env["WEZTERM_PANE"] == "7"
 
@@ -149,7 +154,7 @@ def test_inside_wezterm_the_agent_gets_a_tab_beside_the_caller(wezterm: WeztermW
 def test_another_server_is_not_asked_about_the_callers_pane(wezterm: WeztermWorld) -> None:
     elsewhere = {"WEZTERM_PANE": "7", "WEZTERM_UNIX_SOCKET": "/nowhere"}
     place = Wezterm(wezterm.env | elsewhere).open(launch(wezterm, server=wezterm.socket))
-    argv, env = wezterm.state["calls"][0]
+    argv, env = spawned(wezterm)
     assert "--new-window" in argv
     assert (env["WEZTERM_UNIX_SOCKET"], env["WEZTERM_PANE"]) == (wezterm.socket, None)
     assert place.server == wezterm.socket
@@ -163,9 +168,18 @@ def test_without_wezterm_the_error_says_what_to_do(wezterm: WeztermWorld, tmp_pa
     assert without.look(Place("wezterm", "0"), "r1") == Unknown("wezterm is not installed")
 
 
-@pytest.mark.parametrize("mood", ["broken", "babbling"])
-def test_a_spawn_that_fails_is_an_error(wezterm: WeztermWorld, mood: str) -> None:
+@pytest.mark.parametrize("mood", ["broken", "hung"])
+def test_a_wezterm_that_does_not_answer_is_not_told_to_spawn(
+    wezterm: WeztermWorld, mood: str
+) -> None:
     wezterm.set(mood=mood)
+    with pytest.raises(PlaceFailed):
+        Wezterm(wezterm.env, timeout=0.5).open(launch(wezterm))
+    assert not [argv for argv, _ in wezterm.state["calls"] if "spawn" in argv]
+
+
+def test_a_spawn_that_names_no_pane_is_an_error(wezterm: WeztermWorld) -> None:
+    wezterm.set(mood="babbling")
     with pytest.raises(PlaceFailed, match="wezterm spawn"):
         Wezterm(wezterm.env).open(launch(wezterm))
 

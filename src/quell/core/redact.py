@@ -25,5 +25,5 @@ def redacted(text: str) -> str:
 def kept_screen(text: str) -> str:
     """The end of a screen, printable and redacted, short enough to store."""
     lines = [line.rstrip() for line in text.splitlines()]
-    plain = "\n".join(lines).strip("\n")[-SCREEN_LIMIT:]
-    return redacted("".join(c for c in plain if c.isprintable() or c == "\n"))
+    plain = "".join(c for c in "\n".join(lines).strip("\n") if c.isprintable() or c == "\n")
+    return redacted(plain)[-SCREEN_LIMIT:]  # in this order: half a secret has no shape to know it by

@@ -5,7 +5,7 @@ import fnmatch
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from quell.core.errors import Ambiguous, BadRequest, NoSuchAgent, NoSuchGroup
+from quell.core.errors import Ambiguous, BadRequest, NoSuchAgent, NoSuchGroup, Refused
 
 
 class Candidate(NamedTuple):
@@ -68,7 +68,7 @@ def _one(
             f"'{target}' is no target: '{word}:' is unknown",
             "use NAME, PID, pid:N, id:RUN, session:X, tag:X, team:X, %pane, a glob, or all",
         )
-    if word == "pid" or (not word and target.isdigit()):
+    if word == "pid" or (not word and is_number(target)):
         return _by_pid(target, value if word else target, candidates)
     if word == "pane" or (not word and target.startswith("%")):
         return _only(target, [c for c in candidates if c.current and c.pane == (value or target)])
@@ -84,12 +84,17 @@ def _one(
 
 
 def _by_pid(target: str, number: str, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    if not number.isdigit():
+    if not is_number(number):
         raise BadRequest(f"'{target}' is no PID", "write pid:N with a whole number")
     pid = int(number)
     if pid <= 1:
-        raise BadRequest(f"PID {pid} is never a target", "name an agent: quell list")
+        raise Refused(f"PID {pid} is never a target", "name an agent: quell list")
     return _only(target, [c for c in candidates if c.current and pid in c.pids])
+
+
+def is_number(text: str) -> bool:
+    """What can be a PID: `isdigit` alone takes a superscript, and the kernel no more than 32 bits."""
+    return text.isascii() and text.isdigit() and len(text) <= 9  # noqa: PLR2004
 
 
 def _only(

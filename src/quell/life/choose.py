@@ -57,7 +57,7 @@ class Crowd:
             live=run.live,
             tag=agent.tag if agent else "",
             team=agent.team if agent else "",
-            session=run.place.session,
+            session=run.place.session if run.place.name == "tmux" else "",
             pane=run.place.pane,
             pids=tuple(process.pid for process in (run.keeper, run.process) if process),
         )

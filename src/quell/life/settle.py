@@ -78,7 +78,7 @@ def _ending_of(receipt: Receipt) -> Ending:
 
 def record_end(world: World, run: Run, journal: Journal) -> Receipt:
     """Writes down an end that quell did not cause, or whose causer did not live to write it."""
-    ending = judged(run, journal)
+    ending = judged(run._replace(ending=run.ending or _given_up(world, run)), journal)
     at = journal.at or world.now()
     agent = world.store.agent(run.agent)
     receipt = Receipt(
@@ -111,6 +111,15 @@ def record_end(world: World, run: Run, journal: Journal) -> Receipt:
         ended(run, ending, at), receipt, kept_orphans(run, journal, agent_tag(world, run))
     )
     return receipt
+
+
+def _given_up(world: World, run: Run) -> Ending | None:
+    """The ending that somebody tried and that something survived: a KILL may still take effect."""
+    tried = world.store.receipt(run.id)
+    if tried is None or tried.result is not Result.SURVIVORS:
+        return None
+    outcome = Outcome.KILLED if tried.reason == "killed" else Outcome.STOPPED
+    return Ending(outcome, tried.by, tried.reason, tried.detail)
 
 
 def agent_tag(world: World, run: Run) -> str:

@@ -36,7 +36,8 @@ _HINT = (
 class Window(NamedTuple):
     number: str
     pid: int
-    env: dict[str, str]
+    env: dict[str, str]  # empty once its process has ended, or where kitty may not look
+    argv: tuple[str, ...]  # known even then
     command: str
 
 
@@ -57,6 +58,7 @@ class Kitty:
         """A new tab that executes `launch.argv`, without taking the focus."""
         server = self._address(launch.server)
         tag = f"{TAG}={launch.run}"
+        self._call(server, "ls")  # a frozen kitty would open it when it thaws, after we gave up
         opened = self._call(
             server,
             "launch",
@@ -158,9 +160,12 @@ class Kitty:
         window = next((w for w in windows if w.number == place.pane), None)
         if window is None:
             return Absent("closed")
-        if not window.env:
-            return Unknown(f"the process of kitty window {place.pane} hides its environment")
         name, _, value = place.session.partition("=")
+        if not window.env:
+            # Somebody else still has its tty open, so kitty holds the window of an ended run.
+            if name == TAG and any(value in argument for argument in window.argv):
+                return window._replace(pid=0)
+            return Unknown(f"the process of kitty window {place.pane} hides its environment")
         return window if window.env.get(name) == value else Absent("not ours")
 
     def _send(self, place: Place, text: str) -> None:
@@ -216,7 +221,7 @@ def _unframed(command: str, received: bytes) -> str:
 def _windows(listing: str) -> list[Window]:
     try:
         return [
-            Window(str(w["id"]), int(w["pid"]), w["env"], _foreground(w))
+            Window(str(w["id"]), int(w["pid"]), w["env"], tuple(w["cmdline"]), _foreground(w))
             for os_window in json.loads(listing)
             for tab in os_window["tabs"]
             for w in tab["windows"]

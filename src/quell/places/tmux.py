@@ -48,6 +48,7 @@ class Tmux:
         Any number of callers may open the first session at the same time."""
         if not os.path.isdir(launch.cwd):  # tmux would silently start somewhere else
             raise PlaceFailed(f"there is no directory {launch.cwd}")
+        self._probe(launch.server)
         here = self._surrounding and not launch.server and not launch.session
         session = session_name(launch.session or DEFAULT_SESSION)
         target = "" if here else f"={session}:"
@@ -123,6 +124,7 @@ class Tmux:
 
     def adopt(self, pane: str, server: str, run: str) -> tuple[Place, int]:
         """Tag a pane, or the only pane of a session, as the run's."""
+        self._probe(server)
         found = pane if re.fullmatch(r"%\d+", pane) else self._only_pane(pane, server)
         tag = ("set-option", "-p", "-t", found, "@quell_run", run)
         answer = self._ask(server, tag, ("display-message", "-p", "-t", found, _BORN))
@@ -158,6 +160,11 @@ class Tmux:
         if answer.code:  # it has exited already, or a hook of the user's renamed the window
             self._ask(launch.server, *_tags(launch, born[0].pane))
         return born[0], ""
+
+    def _probe(self, server: str) -> None:
+        """PlaceFailed if the server is frozen, before it is sent anything that changes something:
+        when it thaws it executes what it was sent, long after we have given up."""
+        self._ask(server, ("display-message", "-p", ""))
 
     def _must(self, server: str, *commands: Command) -> None:
         answer = self._ask(server, *commands)

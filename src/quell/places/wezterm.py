@@ -46,6 +46,7 @@ class Wezterm:
     def open(self, launch: Launch) -> Place:
         """A new tab beside the caller's, or a new window, that executes `launch.argv`."""
         server = launch.server or self._env.get(SOCKET, "")
+        self._must(server, "list", "--format", "json")  # a frozen one would open it when it thaws
         where = () if self._beside(server) else ("--new-window",)
         spawned = self._must(server, "spawn", *where, "--cwd", launch.cwd, "--", *launch.argv)
         number = spawned.out.strip()

@@ -247,10 +247,9 @@ class Keeper:
     def kill_all(self):
         found = self.kin.walk()
         self.note_found()
-        if leaf.kill(self.leaf, found):
-            return
-        for process in found:
-            self.send(process, signal.SIGKILL)
+        if not leaf.kill(self.leaf, found):
+            for process in found:
+                self.send(process, signal.SIGKILL)
         if time.monotonic() - self.killed_at > STUCK_AFTER:
             for process in self.kin.walk():
                 self.note("stuck", process, "still there after SIGKILL")

@@ -1,0 +1,252 @@
+"""Measures quell as its users have it: an installed wheel, started by its own interpreter.
+
+    make bench                      everything, results to docs/benchmarks.md and bench/results.json
+    make bench ARGS='--trials 2'    quicker, for a look; ARGS='--dry' prints without writing
+
+Times are ratios to `python -c pass` in the same run, so that a slow or busy machine changes little;
+the machine's noise (spread of that floor) stands beside them. Every process it starts is ended, and
+the survivors are counted by this process, which is the subreaper of all of them.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from house import become_subreaper, descendants, eventually  # noqa: E402
+from page import page  # noqa: E402
+
+from quell.habits import HABITS, OBEDIENT  # noqa: E402
+
+DEAF = HABITS["ignores_term"]
+
+
+class Bench:
+    """A wheel of this tree in an environment of its own, and a home that nobody else uses."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.python = str(root / "venv" / "bin" / "python")
+        self.quell = str(root / "venv" / "bin" / "quell")
+        self.env = {
+            "PATH": f"{root / 'venv' / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(root),
+            "QUELL_HOME": str(root / "state"),
+            "TMUX_TMPDIR": str(root),
+            "LANG": "C.UTF-8",
+        }
+
+    def install(self) -> None:
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+        wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(self.root)]
+        subprocess.run([*wheel, str(ROOT)], check=True)
+        subprocess.run([sys.executable, "-m", "venv", str(self.root / "venv")], check=True)
+        built = next(self.root.glob("*.whl"))
+        pins = ["-c", str(ROOT / "constraints.txt")]
+        into = [*pip, "--python", self.python, "install", *pins]
+        subprocess.run([*into, str(built)], check=True)
+
+    def call(self, *argv: str) -> str:
+        done = subprocess.run(argv, env=self.env, cwd=self.root, capture_output=True, check=False)
+        return done.stdout.decode()
+
+    def spawn(self, name: str, source: str, place: str = "headless") -> None:
+        ready = self.root / f"{name}.ready"
+        ready.unlink(missing_ok=True)
+        where = ["--in", place, *(["--tmux-server", "bench"] if place == "tmux" else [])]
+        told = self.call(
+            self.quell, "spawn", "--name", name, *where, "--env", f"QUELL_READY={ready}",
+            "--", self.python, "-S", "-c", source,
+        )  # fmt: skip
+        if name not in told:
+            raise RuntimeError(f"{name} did not start: {told}")
+        eventually(ready.exists)
+
+
+def timed(action: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    action()
+    return (time.perf_counter() - begun) * 1000
+
+
+def spread(times: list[float]) -> dict[str, float]:
+    ordered = sorted(times)
+    return {
+        "min": round(ordered[0], 2),
+        "median": round(statistics.median(ordered), 2),
+        "max": round(ordered[-1], 2),
+        "n": len(ordered),
+    }
+
+
+def starts(bench: Bench, trials: int) -> dict[str, Any]:
+    """Whole commands, shuffled with the floor so that all meet the same noise."""
+    bench.spawn("one", OBEDIENT)
+    commands = {
+        "floor: python -c pass": [bench.python, "-c", "pass"],
+        "quell list, 1 agent": [bench.quell, "list"],
+        "quell list --json": [bench.quell, "list", "--json"],
+        "quell status": [bench.quell, "status"],
+        "quell --help": [bench.quell, "--help"],
+    }
+    rounds = [name for name in commands for _ in range(trials * 5)]
+    random.shuffle(rounds)
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for name in rounds:
+        times[name].append(timed(lambda argv=commands[name]: bench.call(*argv)))
+    bench.call(bench.quell, "kill", "all")
+    return {name: spread(values) for name, values in times.items()}
+
+
+def endings(bench: Bench, trials: int) -> dict[str, Any]:
+    """One kill, from the start of the command to verified death, per place."""
+    found: dict[str, Any] = {}
+    places = ["headless", *(["tmux"] if shutil.which("tmux") else [])]
+    for place in places:
+        times, engine = [], []
+        for number in range(trials * 3):
+            name = f"{place}-{number}"
+            bench.spawn(name, OBEDIENT, place)
+            begun = time.perf_counter()
+            told = json.loads(bench.call(bench.quell, "kill", name, "--json"))
+            times.append((time.perf_counter() - begun) * 1000)
+            engine.append(float(told["receipts"][0]["duration_ms"]))
+        found[f"quell kill, obedient, {place}"] = spread(times)
+        found[f"the engine alone, {place}"] = spread(engine)
+    return found
+
+
+def many(bench: Bench, sizes: list[int]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for size in sizes:
+        for word, source, extra in (("obedient", OBEDIENT, []), ("deaf", DEAF, ["--grace", "1"])):
+            for number in range(size):
+                bench.spawn(f"{word}-{size}-{number}", source)
+            listed = timed(lambda: bench.call(bench.quell, "list"))
+            took = timed(lambda extra=extra: bench.call(bench.quell, "kill", "all", *extra))
+            found[f"quell kill all, {size} {word}"] = spread([took])
+            found[f"quell list, {size} agents"] = spread([listed])
+    return found
+
+
+def keeper_cost(bench: Bench, trials: int) -> dict[str, Any]:
+    """What a keeper adds to the start of a program, and what it weighs."""
+    bare = [timed(lambda: bench.call(bench.python, "-S", "-c", "pass")) for _ in range(trials * 5)]
+    bench.spawn("weighed", OBEDIENT)
+    tree = json.loads(bench.call(bench.quell, "tree", "weighed", "--json"))["processes"]
+    keeper = next(process["pid"] for process in tree if process["via"] == "keeper")
+    rollup = Path(f"/proc/{keeper}/smaps_rollup").read_text()
+    sizes = {line.split()[0]: int(line.split()[1]) for line in rollup.splitlines()[1:]}
+    begun = keeper_ticks(keeper)
+    time.sleep(2)
+    ticks = keeper_ticks(keeper) - begun
+    bench.call(bench.quell, "kill", "all")
+    return {
+        "resident_kb": sizes["Rss:"],
+        "proportional_kb": sizes["Pss:"],
+        "cpu_ticks_in_2_s": ticks,
+        "bare_start_ms": spread(bare),
+        "birth_ms": spread(births(bench, trials)),
+    }
+
+
+def births(bench: Bench, trials: int) -> list[float]:
+    """From starting the keeper to the agent's first instruction, without the quell command."""
+    from quell.core.ports import Order
+    from quell.processes.launching import await_birth, keeper_argv, prepare
+
+    times = []
+    for number in range(trials * 5):
+        rundir = str(bench.root / "births" / f"{number}")
+        argv = (bench.python, "-S", "-c", "pass")
+        cradle = prepare(rundir, Order(argv, str(bench.root), bench.env, 1.0))
+        begun = time.perf_counter()
+        subprocess.run(keeper_argv(rundir, detach=True), env=bench.env, check=True)
+        await_birth(cradle, 10)
+        times.append((time.perf_counter() - begun) * 1000)
+    return times
+
+
+def keeper_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def survivors(bench: Bench, trials: int) -> dict[str, Any]:
+    """Every habit in every place; a survivor is a process below this one that was not before."""
+    found: dict[str, Any] = {}
+    for place in ["headless", *(["tmux"] if shutil.which("tmux") else [])]:
+        for habit, source in HABITS.items():
+            left, proven = 0, 0
+            for number in range(trials):
+                name = f"{habit}-{place}-{number}".replace("_", "-")
+                bench.spawn(name, source, place)
+                told = json.loads(bench.call(bench.quell, "kill", name, "--grace", ".2", "--json"))
+                proven += told["receipts"][0]["proof"] == "proven"
+                if place == "tmux":
+                    bench.call("tmux", "-L", "bench", "kill-server")
+                left += len(survivors_now())
+            found[f"{habit}, {place}"] = {"trials": trials, "survivors": left, "proven": proven}
+    return found
+
+
+def survivors_now() -> list[int]:
+    """Whatever is below us; what is only on its way out gets a moment."""
+    until = time.monotonic() + 0.5
+    while descendants() and time.monotonic() < until:
+        time.sleep(0.005)
+    return descendants()
+
+
+@contextmanager
+def workshop() -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="quell-bench-", ignore_cleanup_errors=True) as root:
+        bench = Bench(Path(root))
+        bench.install()
+        try:
+            yield bench
+        finally:
+            bench.call(bench.quell, "kill", "all", "--force")
+            bench.call("tmux", "-L", "bench", "kill-server")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--sizes", default="1,10,50")
+    parser.add_argument("--dry", action="store_true", help="print, write nothing")
+    given = parser.parse_args()
+    become_subreaper()
+    with workshop() as bench:
+        results: dict[str, Any] = {
+            "machine": f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, "
+            f"Python {platform.python_version()}",
+            "load_before": round(os.getloadavg()[0], 2),
+            "starts": starts(bench, given.trials),
+            "endings": endings(bench, given.trials),
+            "many": many(bench, [int(size) for size in given.sizes.split(",")]),
+            "keeper": keeper_cost(bench, given.trials),
+            "survivors": survivors(bench, given.trials),
+        }
+    print(json.dumps(results, indent=2))
+    if not given.dry:
+        (ROOT / "bench" / "results.json").write_text(json.dumps(results, indent=2) + "\n")
+        (ROOT / "docs" / "benchmarks.md").write_text(page(results))
+
+
+if __name__ == "__main__":
+    main()
