@@ -84,14 +84,21 @@ class Quell:
         return show(self.world, name)
 
     def events(self, *, after: int = 0, agent: str = "", limit: int = 50) -> "list[Happened]":
+        """The last `limit`, oldest first; of one agent, if it is known. After `after`: the next."""
+        from quell.core.errors import NoSuchAgent
         from quell.life.settle import settle
 
         settle(self.world)
-        return self.world.store.events(after, agent, limit)
+        found = self.world.store.events(after, agent, limit)
+        if agent and not found and self.world.store.agent(agent) is None:
+            raise NoSuchAgent(agent)
+        return found
 
-    def follow(self, *, agent: str = "", every: float = 0.2) -> "Iterator[Happened]":
-        """Every event from now on, as it is written."""
-        last = max((event.id for event in self.events(limit=1)), default=0)
+    def follow(
+        self, *, agent: str = "", every: float = 0.2, after: int = 0
+    ) -> "Iterator[Happened]":
+        """Every event after number `after`, or from now on, as it is written."""
+        last = after or max((event.id for event in self.events(limit=1)), default=0)
         while True:
             for event in self.events(after=last, agent=agent, limit=1000):
                 last = event.id

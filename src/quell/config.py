@@ -8,6 +8,8 @@ from quell.core.errors import BadConfig
 from quell.core.ladder import LONGEST_WAIT
 from quell.core.settings import Settings
 
+MEND = "mend or remove the file"
+
 # section.key in the file → field of Settings
 KEYS = {
     "kill.grace": "kill_grace",
@@ -43,16 +45,18 @@ def load(env: Mapping[str, str]) -> Settings:
             text = file.read()
     except FileNotFoundError:
         if env.get("QUELL_CONFIG"):
-            raise BadConfig(f"QUELL_CONFIG names {path}, which is not there") from None
+            raise BadConfig(
+                f"QUELL_CONFIG names {path}, which is not there", "correct or unset QUELL_CONFIG"
+            ) from None
         return Settings()
     except OSError as error:
-        raise BadConfig(f"cannot read {path}: {error.strerror}") from error
+        raise BadConfig(f"cannot read {path}: {error.strerror}", MEND) from error
     import tomllib
 
     try:
         return parsed(tomllib.loads(text.decode()), path)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadConfig(f"{path} is not valid TOML: {error}", "mend or remove the file") from error
+        raise BadConfig(f"{path} is not valid TOML: {error}", MEND) from error
 
 
 def parsed(data: Mapping[str, Any], path: str) -> Settings:
@@ -74,14 +78,14 @@ def _checked(path: str, key: str, name: str, value: Any) -> Any:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if number and 0 <= value <= LONGEST_WAIT:
             return float(value)
-        raise BadConfig(f"{path}: {key} must be seconds between 0 and {LONGEST_WAIT:.0f}")
+        raise BadConfig(f"{path}: {key} must be seconds between 0 and {LONGEST_WAIT:.0f}", MEND)
     if isinstance(default, tuple):
         if isinstance(value, list) and all(isinstance(part, str) for part in value):  # pyright: ignore[reportUnknownVariableType]
             return tuple(cast("list[str]", value))
-        raise BadConfig(f"{path}: {key} must be a list of texts")
+        raise BadConfig(f"{path}: {key} must be a list of texts", MEND)
     if isinstance(value, str):
         return value
-    raise BadConfig(f"{path}: {key} must be a text")
+    raise BadConfig(f"{path}: {key} must be a text", MEND)
 
 
 def _known() -> str:

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from quell import config
 from quell.core.errors import BadRequest, StoreFailed
 from quell.core.kind import Kind
-from quell.core.ports import Kernel, Store, Terminal
+from quell.core.ports import Disk, Kernel, Store, Terminal
 from quell.core.receipt import Receipt, receipt_from_json
 from quell.core.settings import Settings
+from quell.disk import Disk as RealDisk
 
 
 class RealWorld:
@@ -61,6 +62,10 @@ class RealWorld:
         return self._kernel
 
     @property
+    def disk(self) -> Disk:
+        return RealDisk()
+
+    @property
     def cwd(self) -> str:
         return os.getcwd()
 
@@ -102,7 +107,9 @@ class RealWorld:
         try:
             return kinds.kind(name)
         except KeyError:
-            raise BadRequest(f"'{name}' is no kind of agent") from None
+            raise BadRequest(
+                f"'{name}' is no kind of agent", f"use one of {', '.join(kinds.NAMES)}"
+            ) from None
 
     def kind_names(self) -> tuple[str, ...]:
         from quell import kinds
@@ -123,20 +130,6 @@ class RealWorld:
         wanted |= {self.kind(name).program: "" for name in self.kind_names()}
         found = {name: shutil.which(name, path=path) for name in wanted if name}
         return [(name, bool(where), where or "not on PATH", "") for name, where in found.items()]
-
-    def glob(self, pattern: str) -> list[str]:
-        import glob
-
-        return glob.glob(pattern)
-
-    def is_directory(self, path: str) -> bool:
-        return os.path.isdir(path)
-
-    def touched_at(self, path: str) -> float | None:
-        try:
-            return os.stat(path).st_mtime
-        except OSError:
-            return None
 
     # -- the record that is left when the store cannot be written -----------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from house import House, eventually
 
 SETTINGS = ("allow_remote_control=socket-only", "confirm_os_window_close=0")

@@ -1,9 +1,10 @@
 """What quell knows of one agent program: facts and argv templates, no I/O.
 
-In templates, `{id}` is the conversation's id. Paths may also use `{home}`, `{root}`, `{cwd_key}`.
+In templates, `{id}` is the conversation's id. Paths may also use `{id8}` (its first eight
+characters) and `{cwd_key}`; `root` may use `{home}`, `live_file` uses `{pid}`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 
@@ -13,6 +14,13 @@ class Helper(NamedTuple):
     pattern: str  # glob over the whole command line
     serves: tuple[str, ...]  # base names of the programs that use it
     off: str  # the vendor's own command that ends it, for the hint
+
+
+class Database(NamedTuple):
+    """Questions to an SQLite file, read only, where a conversation is rows and not a file."""
+
+    has: str  # one row if conversation :id is there
+    newest: str  # the ids of directory :cwd, the latest first
 
 
 class Kind(NamedTuple):
@@ -29,7 +37,9 @@ class Kind(NamedTuple):
         str, ...
     ] = ()  # what a person types to leave, without Enter; empty: no polite way
     detach_keys: tuple[str, ...] = ()  # tmux key names that end the agent but keep its shell
-    clear_keys: tuple[str, ...] = ()  # tmux key names that empty a half-typed prompt
+    # tmux key names that refuse an open question and empty a half-typed prompt. A pause after each:
+    # what follows an Escape at once is read as Alt, the question stays and Enter answers yes.
+    clear_keys: tuple[str, ...] = ()
     strip_env: tuple[
         str, ...
     ] = ()  # variables of an enclosing agent that must not leak into this one
@@ -41,19 +51,24 @@ class Kind(NamedTuple):
     extras: tuple[str, ...] = ()  # globs below {root} of what belongs to it besides
     helpers: tuple[Helper, ...] = ()
     lost: tuple[str, ...] = ()  # what the screen says when a conversation cannot be resumed
+    alone: tuple[str, ...] = ()  # argv that keeps the work out of the vendor's own daemon
+    cwd_key: Callable[[str], str] | None = None  # a real path as the program writes it in {cwd_key}
+    database: Database | None = None  # set: `conversation` is the database, which holds everybody's
+    forget: tuple[str, ...] = ()  # the vendor's argv that deletes {id}, where files are not enough
+    live_file: str = ""  # JSON below {root} that process {pid} keeps; its `sessionId` is {id}
 
     def start_argv(self, conversation: str, args: tuple[str, ...]) -> tuple[str, ...]:
         """The argv of a fresh start; fixes the conversation id where the program allows it."""
         if not self.program:
             return args
         chosen = filled(self.choose_id, conversation) if conversation else ()
-        return (self.program, *chosen, *args)
+        return (self.program, *chosen, *self.alone, *args)
 
     def resume_argv(self, conversation: str, args: tuple[str, ...]) -> tuple[str, ...]:
         """The argv that continues `conversation`; a kind without conversations starts again."""
         if not self.resume or not conversation:
             return self.start_argv("", args)
-        return (self.program, *filled(self.resume, conversation), *args)
+        return (self.program, *filled(self.resume, conversation), *self.alone, *args)
 
 
 def filled(template: tuple[str, ...], conversation: str) -> tuple[str, ...]:
@@ -62,7 +77,25 @@ def filled(template: tuple[str, ...], conversation: str) -> tuple[str, ...]:
 
 def conversation_root(kind: Kind, env: Mapping[str, str]) -> str:
     """The directory that holds every conversation of `kind` for a person with this environment."""
+    ours = [variable for variable, _ in kind.root_env]
+    nested = any(env.get(name) for name in kind.strip_env if name not in ours)
     for variable, suffix in kind.root_env:
-        if env.get(variable):
+        # Agents set some of these for their children too, and mean something else by them.
+        if env.get(variable) and not (nested and variable in kind.strip_env):
             return env[variable].rstrip("/") + suffix
     return kind.root.replace("{home}", env.get("HOME", ""))
+
+
+def below_root(
+    kind: Kind, templates: tuple[str, ...], conversation: str, cwd: str
+) -> tuple[str, ...]:
+    """Globs below the root, the best first; none for an id that could reach another's files."""
+    if not conversation.isascii() or not conversation.replace("-", "").replace("_", "").isalnum():
+        return ()
+    key = kind.cwd_key(cwd) if kind.cwd_key else ""
+    return tuple(
+        template.replace("{id}", conversation)
+        .replace("{id8}", conversation[:8])
+        .replace("{cwd_key}", key)
+        for template in templates
+    )

@@ -52,7 +52,9 @@ class Pane(NamedTuple):
 class Conversation(NamedTuple):
     id: str = ""
     exists: bool | None = None  # None: could not look
+    complete: bool | None = None  # its last record was written to the end; None: could not look
     resume: str = ""
+    found_by: str = ""  # live, hook, spawn, row, scan, cache
     why: str = ""  # when there is no resume line
 
 

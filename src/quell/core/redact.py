@@ -26,4 +26,4 @@ def kept_screen(text: str) -> str:
     """The end of a screen, printable and redacted, short enough to store."""
     lines = [line.rstrip() for line in text.splitlines()]
     plain = "".join(c for c in "\n".join(lines).strip("\n") if c.isprintable() or c == "\n")
-    return redacted(plain)[-SCREEN_LIMIT:]  # in this order: half a secret has no shape to know it by
+    return redacted(plain)[-SCREEN_LIMIT:]  # only now: half a secret has no shape

@@ -93,7 +93,7 @@ def _by_pid(target: str, number: str, candidates: Sequence[Candidate]) -> tuple[
 
 
 def is_number(text: str) -> bool:
-    """What can be a PID: `isdigit` alone takes a superscript, and the kernel no more than 32 bits."""
+    """What can be a PID: `isdigit` alone takes a superscript, and the kernel only 32 bits."""
     return text.isascii() and text.isdigit() and len(text) <= 9  # noqa: PLR2004
 
 

@@ -1,7 +1,7 @@
 """A receipt for reading in a terminal."""
 
 from quell.core.receipt import Receipt
-from quell.faces.render import clock, short, table
+from quell.faces.render import clock, printable, short, table
 from quell.faces.told import PROOFS
 
 
@@ -30,7 +30,7 @@ def text(receipt: Receipt, *, screen: bool = False) -> str:
     lines += [f"  warning       {warning}" for warning in receipt.warnings if warning]
     if screen and receipt.screen:
         lines += ["  last screen", *(f"  | {line}" for line in receipt.screen.split("\n"))]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def exit_words(receipt: Receipt) -> str:

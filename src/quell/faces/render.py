@@ -15,10 +15,15 @@ AGENT_COLUMNS = ("NAME", "KIND", "STATE", "PID", "PLACE", "TAG", "TEAM", "SINCE"
 COMMAND_WIDTH = 70
 
 
+def printable(text: str) -> str:
+    """One line that cannot move the cursor: names, reasons and paths come from outside."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns as wide as they need to be; a column that is empty everywhere is left out."""
     used = [i for i, _ in enumerate(columns) if any(row[i] for row in rows)]
-    lines = [[columns[i] for i in used], *([row[i] for i in used] for row in rows)]
+    lines = [[columns[i] for i in used], *([printable(row[i]) for i in used] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(used))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -101,7 +106,7 @@ def story_text(story: "Story") -> str:
         f"  earlier run   {run.id} {run.ending.outcome.value if run.ending else '?'}"
         for run in earlier
     ]
-    return "\n".join(lines)
+    return "\n".join(printable(part) for line in lines for part in line.split("\n"))
 
 
 def tree_text(members: "Sequence[Member]") -> str:
@@ -128,7 +133,7 @@ def event_line(event: "Happened") -> str:
         for key in ("by", "reason", "outcome", "rung", "detail", "pid")
         if event.data.get(key) not in (None, "")
     )
-    return f"{clock(event.at)}  {event.type:<14} {event.agent:<16} {told}".rstrip()
+    return printable(f"{clock(event.at)}  {event.type:<14} {event.agent:<16} {told}".rstrip())
 
 
 # -- the same as data --------------------------------------------------------------------------

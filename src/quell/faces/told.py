@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quell.core.receipt import Proof, Receipt, Result
+from quell.faces.render import printable
 
 if TYPE_CHECKING:
     from quell.life.kill import Slain
@@ -31,7 +32,7 @@ def slain(targets: "Iterable[Slain]", *, verb: str) -> None:
 
 def one(receipt: Receipt) -> None:
     line, failed = line_of(receipt)
-    click.echo(line, err=failed)
+    click.echo(printable(line), err=failed)
     if receipt.result is Result.WOULD_END:
         for process in receipt.processes:
             click.echo(f"  {process.pid} [{process.via}] {process.command}")
@@ -49,7 +50,7 @@ def one(receipt: Receipt) -> None:
     prefix = "hint" if receipt.result in NOBODY else "warning"
     for warning in receipt.warnings:
         if warning:
-            click.echo(f"{prefix}: {warning}", err=True)
+            click.echo(f"{prefix}: {printable(warning)}", err=True)
 
 
 def line_of(receipt: Receipt) -> tuple[str, bool]:

@@ -7,9 +7,12 @@ from quell.core.errors import BadRequest, NoSuchAgent, Refused
 from quell.core.lifecycle import State
 from quell.core.ports import World
 from quell.core.run import Place, Run
+from quell.core.selector import is_number
 from quell.life.caller import caller
 from quell.life.settle import settle
 from quell.life.spawn import Spawned
+
+NAME_ONE = "name the PID or the tmux pane of an agent"
 
 
 class AdoptWish(NamedTuple):
@@ -67,9 +70,9 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
 
 def found(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
     target = wish.target.removeprefix("pid:")
-    if target.isdigit():
+    if is_number(target):
         if int(target) <= 1:
-            raise Refused(f"PID {target} is never an agent")
+            raise Refused(f"PID {target} is never an agent", NAME_ONE)
         return Place("terminal"), int(target)
     pane = target.removeprefix("session:")
     return world.place("tmux").adopt(pane, wish.server, run_id)
@@ -78,11 +81,11 @@ def found(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
 def check_adoptable(world: World, pid: int) -> None:
     """Never ourselves, what we run in, a kernel thread, or what another run owns."""
     if pid in (world.kernel.me().pid, *world.kernel.ancestors()):
-        raise Refused(f"PID {pid} runs this command: ending it would end us")
+        raise Refused(f"PID {pid} runs this command: ending it would end us", NAME_ONE)
     if world.kernel.identify(pid) is not None and not world.kernel.argv(pid):
-        raise Refused(f"PID {pid} is a kernel thread or a zombie")
+        raise Refused(f"PID {pid} is a kernel thread or a zombie", NAME_ONE)
     stamp = world.kernel.stamp(pid)
     for run in world.store.live_runs():
         owned = [process.pid for process in (run.keeper, run.process) if process]
         if pid in owned or (stamp and stamp == run.id):
-            raise Refused(f"PID {pid} already belongs to '{run.agent}'")
+            raise Refused(f"PID {pid} already belongs to '{run.agent}'", f"quell show {run.agent}")

@@ -1,12 +1,11 @@
 """Whom the given targets mean, among the live, the ended and the orphaned."""
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from quell.core.errors import NoSuchAgent, NoTarget, Refused
+from quell.core.errors import NoSuchAgent, Refused
 from quell.core.ports import World
 from quell.core.run import Orphan, Run
-from quell.core.selector import Candidate, Chosen, choose
+from quell.core.selector import Candidate, Chosen, choose, is_number
 
 
 class Crowd:
@@ -30,14 +29,16 @@ class Crowd:
             return choose(target, self.candidates)
         except NoSuchAgent:
             pid = target.removeprefix("pid:")
-            if pid.isdigit():
+            if is_number(pid):
                 return self._by_member(target, int(pid))
             raise
 
     def _by_member(self, target: str, pid: int) -> Chosen:
         """A PID that we did not write down may still carry the stamp of a run."""
         if pid in (self.world.kernel.me().pid, *self.world.kernel.ancestors()):
-            raise Refused(f"PID {pid} runs this command: it is never a target")
+            raise Refused(
+                f"PID {pid} runs this command: it is never a target", "name an agent: quell list"
+            )
         stamp = self.world.kernel.stamp(pid)
         if stamp in self.runs and self.runs[stamp].live:
             return Chosen(target, "", (self._of_run(self.runs[stamp]),))
@@ -73,18 +74,3 @@ class Crowd:
             team=agent.team if agent else "",
             pids=(orphan.process.pid,),
         )
-
-
-def spelled_out(targets: Sequence[str], verb: str, stdin: Iterable[str] | None = None) -> list[str]:
-    """The targets, with `-` replaced by the lines of standard input; none at all is an error."""
-    words: list[str] = []
-    for target in targets:
-        if target == "-":
-            lines = sys.stdin if stdin is None else stdin
-            words += [line.strip() for line in lines if line.strip()]
-        else:
-            words.append(target)
-    words = [word for word in dict.fromkeys(words) if word]
-    if not words:
-        raise NoTarget(verb)
-    return words

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quell.core import ladder as ladders
-from quell.core.errors import QuellError, Refused
+from quell.core.errors import BadRequest, QuellError, Refused
 from quell.core.ladder import Ladder
 from quell.core.lifecycle import Outcome
 from quell.core.ports import World
@@ -98,12 +98,17 @@ def chosen_ladder(world: World, wish: KillWish) -> Ladder:
 def choose_all(
     world: World, crowd: Crowd, targets: Sequence[str]
 ) -> tuple[list[Chosen], list[Slain]]:
-    """Whom each target means; a target that means nobody becomes a receipt that says so."""
+    """Whom each target means; a target that means nobody becomes a receipt that says so.
+
+    One that cannot mean anybody is an error of the whole request, before anything is done.
+    """
     chosen: list[Chosen] = []
     failed: list[Slain] = []
     for target in targets:
         try:
             chosen.append(crowd.choose(target))
+        except BadRequest:
+            raise
         except QuellError as error:
             failed.append(Slain(target, "", (refused_receipt(target, error, world.now()),)))
     return chosen, failed

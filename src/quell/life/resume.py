@@ -38,7 +38,7 @@ def resume(world: World, wish: ResumeWish) -> Resumed:
     kind = world.kind(agent.kind)
     warnings: tuple[str, ...] = ()
     cwd = os.path.abspath(wish.cwd) if wish.cwd else agent.cwd
-    if not world.is_directory(cwd):
+    if not world.disk.is_directory(cwd):
         warnings = (f"its directory {cwd} is gone; started in {world.cwd}",)
         cwd = world.cwd
     conversation = wish.conversation or agent.conversation

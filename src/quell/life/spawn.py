@@ -119,7 +119,7 @@ def agent_of(world: World, wish: Wish) -> Agent:
     if not kind.program and not wish.args:
         raise BadRequest("no command given", "quell spawn [options] KIND, or -- COMMAND ARGS…")
     cwd = os.path.abspath(wish.cwd or world.cwd)
-    if not world.is_directory(cwd):
+    if not world.disk.is_directory(cwd):
         raise BadRequest(f"{cwd} is not a directory", "give an existing one with --cwd")
     for word in ("tag", "team", "role", "task"):
         if getattr(wish, word):

@@ -83,7 +83,7 @@ def view_of(world: World, agent: Agent, run: Run) -> AgentView:
 
 def heartbeat_age(world: World, run: Run) -> float | None:
     """Seconds since the agent touched its heartbeat file; None if it never did."""
-    at = world.touched_at(os.path.join(world.rundir(run.id), "heartbeat"))
+    at = world.disk.touched_at(os.path.join(world.rundir(run.id), "heartbeat"))
     return None if at is None else round(max(0.0, world.seconds() - at), 1)
 
 

@@ -15,7 +15,15 @@ from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
 from quell.places.closing import closing, until_absent
-from quell.places.commands import ENTER_DELAY, NotListening, connected, key_text, pause, peer_pid
+from quell.places.commands import (
+    ENTER_DELAY,
+    KEY_DELAY,
+    NotListening,
+    connected,
+    key_text,
+    pause,
+    peer_pid,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -108,7 +116,10 @@ class Kitty:
             case Absent(why=why) | Unknown(why=why):
                 raise PlaceFailed(f"the kitty window {place.pane} cannot be typed into: {why}")
             case Window():
-                self._send(place, "".join(map(key_text, clear)) + line)
+                for key in clear:
+                    self._send(place, key_text(key))
+                    pause(KEY_DELAY)
+                self._send(place, line)
                 pause(ENTER_DELAY)
                 self._send(place, key_text("Enter"))
 
@@ -158,15 +169,7 @@ class Kitty:
         if listing.server_pid != place.server_pid:
             return Absent("server restarted")
         window = next((w for w in windows if w.number == place.pane), None)
-        if window is None:
-            return Absent("closed")
-        name, _, value = place.session.partition("=")
-        if not window.env:
-            # Somebody else still has its tty open, so kitty holds the window of an ended run.
-            if name == TAG and any(value in argument for argument in window.argv):
-                return window._replace(pid=0)
-            return Unknown(f"the process of kitty window {place.pane} hides its environment")
-        return window if window.env.get(name) == value else Absent("not ours")
+        return Absent("closed") if window is None else _owned(window, place)
 
     def _send(self, place: Place, text: str) -> None:
         self._call(place.server, "send-text", match=f"id:{place.pane}", data=f"text:{text}")
@@ -186,6 +189,16 @@ class Kitty:
             except OSError as error:
                 raise PlaceFailed(f"kitty {command}: {error}") from error
         return Reply(pid, _unframed(command, received))
+
+
+def _owned(window: Window, place: Place) -> Window | Absent | Unknown:
+    name, _, value = place.session.partition("=")
+    if window.env:
+        return window if window.env.get(name) == value else Absent("not ours")
+    # It has ended, and somebody else has its tty open, so that kitty holds the window.
+    if name == TAG and any(value in argument for argument in window.argv):
+        return window._replace(pid=0)
+    return Unknown(f"the process of kitty window {place.pane} hides its environment")
 
 
 def _received(kitty: "socket.socket", deadline: float) -> bytes:

@@ -15,7 +15,7 @@ from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
 from quell.places.closing import closing
-from quell.places.commands import ENTER_DELAY, Answer, ask, pause, unbranded
+from quell.places.commands import ENTER_DELAY, KEY_DELAY, Answer, ask, pause, unbranded
 
 DEFAULT_SESSION = "quell"
 OPEN_ATTEMPTS = 8
@@ -101,10 +101,13 @@ class Tmux:
         cancel = f"send-keys -t {pane} -X cancel"
         leave_mode = ("if-shell", "-F", "-t", pane, "#{pane_in_mode}", cancel)
         alone = ("set-option", "-q", "-p", "-t", pane, "synchronize-panes", "off")
-        keys = [("send-keys", "-t", pane, key) for key in clear]
-        text = [("send-keys", "-t", pane, "-l", "--", line)] if line else []
-        self._must(place.server, leave_mode, alone, *keys, *text)
-        pause(ENTER_DELAY)
+        self._must(place.server, leave_mode, alone)
+        for key in clear:
+            self._must(place.server, ("send-keys", "-t", pane, key))
+            pause(KEY_DELAY)
+        if line:
+            self._must(place.server, ("send-keys", "-t", pane, "-l", "--", line))
+            pause(ENTER_DELAY)
         together = ("set-option", "-q", "-p", "-u", "-t", pane, "synchronize-panes")
         self._must(place.server, ("send-keys", "-t", pane, "Enter"), together)
 

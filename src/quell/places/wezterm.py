@@ -16,6 +16,7 @@ from quell.core.run import Place
 from quell.places.closing import closing, until_absent
 from quell.places.commands import (
     ENTER_DELAY,
+    KEY_DELAY,
     Answer,
     NotListening,
     ask,
@@ -94,7 +95,10 @@ class Wezterm:
             case Absent(why=why) | Unknown(why=why):
                 raise PlaceFailed(f"the wezterm pane {place.pane} cannot be typed into: {why}")
             case Present():
-                self._send(place, "".join(map(key_text, clear)) + line)
+                for key in clear:
+                    self._send(place, key_text(key))
+                    pause(KEY_DELAY)
+                self._send(place, line)
                 pause(ENTER_DELAY)
                 self._send(place, key_text("Enter"))
 

@@ -39,12 +39,12 @@ class _Book:
         self.kept: dict[int, Survivor] = {}
         self.kept_ids: list[ProcessId] = []
 
-    def on_keeper(self, pid: str, start: str, boot: str, inode: str, cgroup: str) -> None:
+    def on_keeper(self, pid: str, start: str, boot: str, inode: str) -> None:
         self.facts["keeper"] = ProcessId(int(pid), int(start), boot, int(inode))
-        self.facts["cgroup"] = cgroup
 
-    def on_born(self, pid: str, start: str, boot: str, inode: str) -> None:
+    def on_born(self, pid: str, start: str, boot: str, inode: str, cgroup: str) -> None:
         self.facts["process"] = ProcessId(int(pid), int(start), boot, int(inode))
+        self.facts["cgroup"] = cgroup
 
     def on_failed(self, why: str) -> None:
         self.facts["failure"] = why

@@ -1,13 +1,14 @@
 """The command line: one file a verb, each imported only when it is called."""
 
 import importlib
+import io
 import os
 import sys
 from typing import Any
 
 import click
 
-from quell.core.errors import QuellError
+from quell.core.errors import BadRequest, QuellError
 from quell.faces import exits
 
 # verb → (module, what it does). The text is here so that --help imports no verb.
@@ -47,14 +48,19 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
-        except click.UsageError as error:
+        except click.UsageError:
             import difflib
 
             close = difflib.get_close_matches(args[0], [*VERBS, *ALIASES], 2)
-            if not close:
-                raise
-            hint = f"{error.message} Did you mean {' or '.join(close)}?"
-            raise click.UsageError(hint, ctx) from None
+            hint = f"did you mean {' or '.join(close)}?" if close else "quell --help lists them"
+            raise BadRequest(f"there is no verb '{args[0]}'", hint) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader has left; click would call that a failure
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return exits.Exit.DONE
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
@@ -76,21 +82,30 @@ def cli() -> None:
 def main() -> None:
     """Runs the command line; every ending has one of the documented exit codes."""
     json_wanted = "--json" in sys.argv
+    if isinstance(sys.__stdout__, io.TextIOWrapper):  # a name may hold half a character
+        sys.__stdout__.reconfigure(errors="backslashreplace")
     try:
-        code: Any = cli(standalone_mode=False)
+        code: Any = cli(prog_name="quell", standalone_mode=False)
     except QuellError as error:
         code = exits.of_error(error)
         _tell(error, code, json_wanted=json_wanted)
     except click.ClickException as error:
-        error.show()
         code = exits.Exit.USAGE
+        _tell_usage(error, code, json_wanted=json_wanted)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         code = exits.Exit.INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has left: nothing more to say to it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = exits.Exit.DONE
     sys.exit(int(code or 0))
+
+
+def _tell_usage(error: click.ClickException, code: int, *, json_wanted: bool) -> None:
+    """In one line and one hint, like every other error; without any argument, the help."""
+    if len(sys.argv) == 1:
+        error.show()
+        return
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"{ctx.command_path if ctx else 'quell'} --help"
+    _tell(BadRequest(" ".join(error.format_message().split()), hint), code, json_wanted=json_wanted)
 
 
 def _tell(error: QuellError, code: int, *, json_wanted: bool) -> None:
@@ -99,6 +114,8 @@ def _tell(error: QuellError, code: int, *, json_wanted: bool) -> None:
 
         told = {"ok": False, "error": type(error).__name__, "message": str(error)}
         click.echo(json.dumps({**told, "hint": error.hint, "exit": int(code)}))
-    click.echo(f"error: {error}", err=True)
+    from quell.faces.render import printable
+
+    click.echo(f"error: {printable(str(error))}", err=True)
     if error.hint:
-        click.echo(f"hint: {error.hint}", err=True)
+        click.echo(f"hint: {printable(error.hint)}", err=True)

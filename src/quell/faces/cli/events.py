@@ -24,5 +24,5 @@ def command(agent: str, *, follow: bool, limit: int, json_wanted: bool) -> None:
     for event in events:
         click.echo(json.dumps(event._asdict()) if json_wanted else render.event_line(event))
     if follow:
-        for event in quell.follow(agent=agent):
+        for event in quell.follow(agent=agent, after=events[-1].id if events else 0):
             click.echo(json.dumps(event._asdict()) if json_wanted else render.event_line(event))

@@ -25,11 +25,10 @@ def command(targets: tuple[str, ...], **given: Any) -> int:
     TARGETS are names, PIDs, pid:N, tag:X, team:X, session:X, %pane, globs, all, or - to read them
     from standard input. TERM to the process group, 2 seconds, KILL; the pane is closed last.
     """
-    from quell.life.choose import spelled_out
     from quell.life.kill import KillWish
 
     json_wanted, strict_pane = given.pop("json_wanted"), given.pop("strict_pane")
-    wish = KillWish(targets=tuple(spelled_out(targets, "kill")), **given)
+    wish = KillWish(targets=options.spelled_out(targets, "kill"), **given)
     slain = Quell().kill(wish)
     receipts = [receipt for one in slain for receipt in one.receipts]
     code = exits.of_receipts(receipts, strict_pane=strict_pane)

@@ -2,12 +2,13 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from quell.core.errors import BadRequest
+from quell.core.errors import BadRequest, NoTarget
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,6 +46,20 @@ def names_complete(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 targets = click.argument("targets", nargs=-1, shell_complete=names_complete)
 one_name = click.argument("name", shell_complete=names_complete)
+
+
+def spelled_out(targets: tuple[str, ...], verb: str) -> tuple[str, ...]:
+    """The targets, with `-` replaced by the lines of standard input; none at all is an error."""
+    words: list[str] = []
+    for target in targets:
+        if target == "-":
+            words += [line.strip() for line in sys.stdin]
+        else:
+            words.append(target)
+    words = [word for word in dict.fromkeys(words) if word]
+    if not words:
+        raise NoTarget(verb)
+    return tuple(words)
 
 
 def spawn_options(function: F) -> F:
@@ -121,7 +136,7 @@ def _assignment(text: str) -> tuple[str, str]:
     if not equals:  # --env NAME passes the caller's value on
         value = os.environ.get(name, "")
     if not name or "\0" in text:
-        raise BadRequest(f"--env {text!r} is not NAME=VALUE")
+        raise BadRequest(f"--env {text!r} is not NAME=VALUE", "for example --env LANG=C")
     return name, value
 
 

@@ -4,6 +4,7 @@ import click
 
 from quell.api import Quell
 from quell.core.errors import BadRequest
+from quell.core.selector import is_number
 from quell.faces import exits, render, told
 from quell.faces.cli import options
 
@@ -57,10 +58,10 @@ def command(
 
 
 def _end_foreign(quell: Quell, names: tuple[str, ...], *, end: bool, json_wanted: bool) -> int:
-    if not all(name.isdigit() for name in names):
+    if not all(is_number(name) for name in names):
         raise BadRequest("with --foreign, name PIDs", "quell reap --foreign lists them")
     if not end:
-        raise BadRequest("ending foreign processes needs --yes")
+        raise BadRequest("ending foreign processes needs --yes", "add --yes if you mean it")
     ends = quell.reap_foreign([int(name) for name in names])
     code = exits.of_receipts(one.receipt for one in ends)
     if json_wanted:

@@ -34,7 +34,7 @@ def command(words: tuple[str, ...], **given: Any) -> None:
     given.pop("kitty_socket", None)
     given["place"] = given["place"] or ("tmux" if given["server"] or given["session"] else "")
     if not 1 <= count <= 1000:  # noqa: PLR2004 - a typing error, not a fleet
-        raise BadRequest(f"--count {count} is not between 1 and 1000")
+        raise BadRequest(f"--count {count} is not between 1 and 1000", "for example --count 3")
     name = given.pop("name")
     wish = options.wish_from(words, given)
     quell = Quell()

@@ -29,13 +29,12 @@ def command(targets: tuple[str, ...], **given: Any) -> int:
 
     Without a target inside an agent, that agent stops itself.
     """
-    from quell.life.choose import spelled_out
     from quell.life.stop import StopWish
 
     json_wanted = given.pop("json_wanted")
     soft = given.pop("mode") == "soft" or given["disconnect"]
     given.pop("disconnect")
-    words = tuple(spelled_out(targets, "stop")) if targets else ()
+    words = options.spelled_out(targets, "stop") if targets else ()
     slain = Quell().stop(StopWish(targets=words, soft=soft, **given))
     receipts = [receipt for one in slain for receipt in one.receipts]
     code = exits.of_receipts(receipts)

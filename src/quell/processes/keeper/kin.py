@@ -5,74 +5,115 @@ Belongs to the keeper and runs as lonely as it does: stdlib only, no import of q
 
 import os
 
-from look import children, children_by_scan, read, seen
+from look import Process, children, read, seen
 
 CALM_LOOKS = 3  # scans in a row that must find nothing when ECHILD cannot be had
+OTHER_RUN = "the keeper of another run"
+OTHER_PANE = "another's pane"
+SERVES_OTHERS = "a tmux server with other people's panes"
+SHARED = "shared with another session"
 
 
 class Kin:
     """The descendants of one keeper."""
 
-    def __init__(self, keeper, rundir, rules):
+    def __init__(self, keeper: int, rundir: str, rules: list[str]) -> None:
         self.keeper = keeper
         self.rundir = rundir
         self.run = os.path.basename(rundir)
-        self.rules = [tuple(rule.split(":", 2)) for rule in rules]
-        self.found = []
-        self.spared = []
+        split = [rule.split(":", 2) for rule in rules]
+        self.keep = [pattern for word, _, pattern in split if word == "keep"]
+        self.shared = [(programs, pattern) for word, programs, pattern in split if word != "keep"]
+        self.agent = 0  # its pid: no rule spares the agent itself
+        self.found: list[Process] = []
+        self.spared: list[tuple[Process, str]] = []
         self.calm = 0
 
-    def walk(self):
+    def walk(self) -> list[Process]:
         """Every descendant that is this run's to end."""
         self.found, self.spared = [], []
-        self.collect(self.keeper, None)
+        helpers: list[Process] = []
+        self.collect(self.keeper, helpers)
+        mine = {process.pid for process in (*self.found, *helpers)}
+        while helpers:  # judged last: only now it is known which sessions are our own
+            helper = helpers.pop()
+            if self.in_use(helper, mine):
+                self.spared.append((helper, SHARED))
+            else:
+                self.found.append(helper)
+                self.collect(helper.pid, helpers)
         return self.found
 
-    def collect(self, parent, server):
-        listed = children(parent)
-        for pid in children_by_scan(parent) if listed is None else listed:
-            process = seen(pid)
-            if process is None:
-                continue
-            why = self.spare_reason(process, server)
-            if why:
-                self.spared.append((process, why))
-                continue
-            if not self.serves_others(process):
-                self.found.append(process)
-                self.collect(pid, None)
-                continue
-            self.spared.append((process, "a tmux server with other people's panes"))
-            self.collect(pid, process)
+    def collect(self, root: int, helpers: list[Process]) -> None:
+        """Sorts everything below `root`; a helper that others may use is left undecided."""
+        todo = [(root, False)]
+        while todo:
+            parent, is_server = todo.pop()
+            for pid in children(parent):
+                process = seen(pid)
+                if process is None:
+                    continue
+                why = self.spare_reason(process, among_panes=is_server)
+                if why:
+                    self.spared.append((process, why))
+                elif self.patterns_shared(process) and pid != self.agent:
+                    helpers.append(process)
+                elif self.serves_others(process):
+                    self.spared.append((process, SERVES_OTHERS))
+                    todo.append((pid, True))
+                else:
+                    self.found.append(process)
+                    todo.append((pid, False))
 
-    def spare_reason(self, process, server):
+    def spare_reason(self, process: Process, *, among_panes: bool) -> str:
+        if process.pid == self.agent:
+            return ""
         if is_other_keeper(process, self.rundir):
-            return "the keeper of another run"
-        if server is not None and not self.stamped(process.pid):
-            return "another's pane"
-        for word, programs, pattern in self.rules:
+            return OTHER_RUN
+        if among_panes and not self.stamped(process.pid):
+            return OTHER_PANE
+        for pattern in self.keep:
             if matches(process.command(), pattern):
-                if word == "keep":
-                    return "kept: " + pattern
-                if in_use(programs.split(","), {p.pid for p in self.found}, process.pid):
-                    return "shared with another session"
+                return "kept: " + pattern
         return ""
 
-    def serves_others(self, process):
+    def patterns_shared(self, process: Process) -> list[tuple[str, str]]:
+        """The rules under which this may be a vendor's helper that serves several sessions."""
+        return [rule for rule in self.shared if matches(process.command(), rule[1])]
+
+    def in_use(self, helper: Process, mine: set[int]) -> bool:
+        """Whether a process of nobody in `mine` runs a program that the helper serves."""
+        rules = self.patterns_shared(helper)
+        programs = {program for names, _ in rules for program in names.split(",")}
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) in mine:
+                continue
+            argv = read(f"/proc/{entry}/cmdline").split(b"\0")[:2]
+            if any(os.path.basename(os.fsdecode(part)) in programs for part in argv):
+                user = seen(int(entry))
+                if user and not self.patterns_shared(user):  # a helper does not need a helper
+                    return True
+        return False
+
+    def serves_others(self, process: Process) -> bool:
         """A tmux server brands nobody: panes under it may be other people's."""
         if not process.name().startswith("tmux: server"):
             return False
-        panes = [seen(pid) for pid in children(process.pid) or []]
+        panes = [seen(pid) for pid in children(process.pid)]
         return any(
             is_other_keeper(pane, self.rundir) or not self.stamped(pane.pid)
             for pane in panes
             if pane
         )
 
-    def stamped(self, pid):
+    def stamped(self, pid: int) -> bool:
         return f"QUELL_RUN={self.run}".encode() in read(f"/proc/{pid}/environ").split(b"\0")
 
-    def only_spared_left(self):
+    def other_keepers(self, session: int) -> list[Process]:
+        """Keepers of other runs that share this session, and so the terminal."""
+        return [p for p, why in self.spared if why == OTHER_RUN and p.sid == session]
+
+    def only_spared_left(self) -> bool:
         """True once several looks in a row found spared processes and nothing else."""
         if not self.spared:
             self.calm = 0
@@ -81,27 +122,18 @@ class Kin:
         return self.calm >= CALM_LOOKS
 
 
-def is_other_keeper(process, rundir):
+def is_other_keeper(process: Process, rundir: str) -> bool:
     """Whether this is the keeper of another run, by its own journal, not by its name."""
     argv = process.argv()
-    for script, directory in zip(argv, argv[1:], strict=False):
+    for at, script in enumerate(argv[:-1]):
+        directory = argv[at + 1]
         if script.endswith("/keeper.py") and directory != rundir:
             first = read(directory + "/journal").split(b"\n", 1)[0].split(b"\t")
             return first[:3] == [b"keeper", str(process.pid).encode(), str(process.start).encode()]
     return False
 
 
-def matches(command, pattern):
+def matches(command: str, pattern: str) -> bool:
     import fnmatch  # only when a rule exists: it costs more than the rest of this file
 
     return fnmatch.fnmatchcase(command, pattern)
-
-
-def in_use(programs, mine, helper):
-    """Whether a process that is not of this run runs one of `programs`."""
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) not in mine and int(entry) != helper:
-            argv = read(f"/proc/{entry}/cmdline").split(b"\0")[:2]
-            if any(os.path.basename(os.fsdecode(part)) in programs for part in argv):
-                return True
-    return False

@@ -5,15 +5,19 @@ Belongs to the keeper and runs as lonely as it does: stdlib only, no import of q
 
 import os
 
-from look import read
+from look import Process, read
+
+PREFIX = "quell-"
 
 
-def make(run):
+def make(run: str) -> str:
     """A new leaf beside the keeper's own cgroup, or nothing where that is not allowed."""
-    parent = own()
+    mine, parent = own()
     if not parent or not os.access(parent, os.W_OK):
         return ""
-    path = parent + "/quell-" + run
+    if os.path.basename(mine).startswith(PREFIX):
+        enter(parent)  # a run within a run is a sibling of the outer one: killed apart
+    path = parent + "/" + PREFIX + run
     try:
         os.mkdir(path)
     except OSError:
@@ -24,22 +28,29 @@ def make(run):
     return ""
 
 
-def own():
-    """The directory of this process's cgroup v2; hybrid machines mount it elsewhere."""
-    mine = ""
-    for line in read("/proc/self/cgroup").decode().splitlines():
-        if line.startswith("0::"):
-            mine = line[3:].rstrip("/")
-    if os.path.basename(mine).startswith("quell-"):
-        mine = os.path.dirname(mine).rstrip("/")  # a run within a run is a sibling: killed apart
-    for line in read("/proc/self/mountinfo").decode().splitlines():
+def own() -> tuple[str, str]:
+    """Our cgroup v2, and the directory for leaves; hybrid machines mount it elsewhere."""
+    mine = of("self")
+    outer = mine
+    while os.path.basename(outer).startswith(PREFIX):
+        outer = os.path.dirname(outer).rstrip("/")
+    for line in os.fsdecode(read("/proc/self/mountinfo")).splitlines():
         left, _, right = line.partition(" - ")
         if right.startswith("cgroup2 "):
-            return left.split()[4] + mine
+            root, mounted = left.split()[3:5]
+            return mine, mounted + outer.removeprefix(root.rstrip("/"))
+    return mine, ""
+
+
+def of(pid: int | str) -> str:
+    """The cgroup v2 of a process, also of a dead one that is not reaped yet; "" for the root."""
+    for line in os.fsdecode(read(f"/proc/{pid}/cgroup")).splitlines():
+        if line.startswith("0::"):
+            return line[3:].rstrip("/")
     return ""
 
 
-def enter(path):
+def enter(path: str) -> None:
     if path:
         try:
             with open(path + "/cgroup.procs", "wb", 0) as file:
@@ -48,7 +59,12 @@ def enter(path):
             pass  # not delegated to us: the keeper's own proof is enough
 
 
-def kill(path, found):
+def holds(path: str, pid: int) -> bool:
+    """Whether the process really went in: an empty leaf must not prove what it never held."""
+    return bool(path) and os.path.basename(of(pid)) == os.path.basename(path)
+
+
+def kill(path: str, found: list[Process]) -> bool:
     """One atomic kill, if the processes in the cgroup are exactly `found`; else False."""
     if not path or not found:
         return False
@@ -63,7 +79,7 @@ def kill(path, found):
     return True
 
 
-def remove(path):
+def remove(path: str) -> None:
     if path:
         try:
             os.rmdir(path)

@@ -11,147 +11,120 @@ import time
 import kin
 import leaf
 import look
-import terminal
+from diary import Diary
+from ears import PASSED_ON, listening, reset, wakened
+from launch import NOT_FOUND, Launch, execute
+from terminal import Terminal, pane_environment
 
 SWEEP_AGAIN = 0.005  # between two sweeps after KILL: something may have forked in between
 SLOWEST_SWEEP = 0.25
 STUCK_AFTER = 1.0  # seconds after KILL that a process may take to go before it is reported
-IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
-HEARD = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
-PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
-
-
-class Launch:
-    """The request: one file of NUL-separated fields, removed once read, for it holds secrets."""
-
-    def __init__(self, rundir):
-        path = os.path.join(rundir, "launch")
-        with open(path, "rb") as file:
-            fields = file.read().split(b"\0")
-        os.unlink(path)
-        self.cwd, self.grace = fields[0], float(fields[1])
-        rules, args = int(fields[2]), int(fields[3])
-        rest = fields[4:]
-        self.spare = [os.fsdecode(rule) for rule in rest[:rules]]
-        self.argv = rest[rules : rules + args]
-        self.env = dict(pair.split(b"=", 1) for pair in rest[rules + args :] if b"=" in pair)
 
 
 class Keeper:
-    def __init__(self, rundir, env):
+    def __init__(self, rundir: str, *, detached: bool) -> None:
         self.rundir = rundir
+        self.wake = wakened()
+        self.heard = listening(detached=detached)
         self.launch = Launch(rundir)
-        self.launch.env.update(env)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        self.journal = os.open(os.path.join(rundir, "journal"), flags, 0o600)
-        self.terminal = terminal.Terminal()
+        if not detached:  # what was asked for by name wins over what the pane says
+            self.launch.env = pane_environment() | self.launch.env
+        self.diary = Diary(rundir)
+        self.terminal = Terminal(detached=detached)
         self.kin = kin.Kin(os.getpid(), rundir, self.launch.spare)
         self.leaf = ""  # its cgroup, if it has one
-        self.agent = 0  # its pid, also its process group
-        self.status = None  # the agent's wait status, once it is reaped
+        self.agent = 0  # its pid
+        self.status: int | None = None  # the agent's wait status, once it is reaped
         self.ending = ""  # why the run is ending
-        self.due = []  # (monotonic time, rung) still to climb
+        self.due: list[tuple[float, str]] = []  # (monotonic time, rung) still to climb
         self.began = 0.0
         self.killed_at = 0.0
         self.pause = SWEEP_AGAIN
-        self.noted = set()  # (word, pid) already written down
+        self.termed: set[tuple[int, int]] = set()  # (pid, start): nobody gets TERM twice
 
-    # -- telling ------------------------------------------------------------------------------
+    # -- starting -----------------------------------------------------------------------------
 
-    def write(self, *fields):
-        line = "\t".join(str(field).replace("\t", " ").replace("\n", " ") for field in fields)
-        os.write(self.journal, os.fsencode(line + "\n"))
+    def start(self) -> bool:
+        """Starts the agent; False if it could not be executed."""
+        self.diary.write("keeper", *look.identity(os.getpid()))
+        if os.path.exists(os.path.join(self.rundir, "end")):
+            self.diary.write("failed", "cancelled before it started")
+            return False
+        self.leaf = leaf.make(os.path.basename(self.rundir))
+        lending = self.terminal.own_group and self.terminal.in_front()
+        if lending:
+            self.terminal.remember_modes()
+        heard, told = os.pipe()
+        self.agent = os.fork()
+        if not self.agent:
+            self.become_agent(told, lending=lending)
+        os.close(told)
+        self.terminal.agent = self.kin.agent = self.agent
+        if lending:
+            self.terminal.lend(self.agent)
+        trouble = os.read(heard, 512)
+        os.close(heard)
+        if trouble:
+            self.say_failed(trouble)
+            return False
+        inside = self.leaf if leaf.holds(self.leaf, self.agent) else ""
+        self.diary.write("born", *look.identity(self.agent), inside)
+        return True
 
-    def note(self, word, process, why):
-        if (word, process.pid) not in self.noted:
-            self.noted.add((word, process.pid))
-            inode = look.pidfd_inode(process.pid) if word == "kept" else 0
-            facts = (process.pid, process.start, inode, process.state)
-            self.write(word, *facts, why, process.command())
+    def become_agent(self, told: int, *, lending: bool) -> None:
+        """In the child: never returns."""
+        code = NOT_FOUND
+        try:
+            if self.terminal.own_group:
+                os.setpgid(0, 0)
+            if lending:
+                self.terminal.hand_to(os.getpid())
+            leaf.enter(self.leaf)
+            reset(self.heard)
+            code, why = execute(self.launch)
+            os.write(told, why)
+        finally:
+            os._exit(code)
 
-    def note_found(self):
-        for process in self.kin.found:
-            self.note("found", process, "agent" if process.pid == self.agent else "tree")
-        for process, why in self.kin.spared:
-            self.note("kept", process, why)
+    def say_failed(self, why: bytes) -> None:
+        self.diary.write("failed", os.fsdecode(why))
+        try:
+            os.write(2, b"quell: " + why + b"\n")
+        except OSError:
+            pass  # nobody listens; the journal has it
 
-    def tell_spawner(self):
+    def tell_spawner(self) -> None:
         """Wakes whoever waits on the fifo; nobody may be there, and that is fine."""
         try:
             os.close(os.open(os.path.join(self.rundir, "ready"), os.O_WRONLY | os.O_NONBLOCK))
         except OSError:
             pass
 
-    # -- starting -----------------------------------------------------------------------------
-
-    def start(self):
-        """Starts the agent in a process group of its own; False if it could not be executed."""
-        self.leaf = leaf.make(os.path.basename(self.rundir))
-        self.write("keeper", *look.identity(os.getpid()), self.leaf)
-        if os.path.exists(os.path.join(self.rundir, "end")):
-            self.write("failed", "cancelled before it started")
-            return False
-        in_front = self.terminal.in_front()
-        heard, told = os.pipe()
-        self.agent = os.fork()
-        if not self.agent:
-            self.become_agent(told, in_front)
-        os.close(told)
-        if in_front:
-            self.terminal.hand_to(self.agent)
-        trouble = os.read(heard, 512)
-        os.close(heard)
-        if trouble:
-            self.write("failed", os.fsdecode(trouble))
-            os.write(2, b"quell: " + trouble + b"\n")
-            return False
-        self.write("born", *look.identity(self.agent))
-        return True
-
-    def become_agent(self, told, in_front):
-        """In the child: what the agent would find without a keeper, then the agent itself."""
-        trying = self.launch.cwd
-        try:
-            os.setpgid(0, 0)
-            if in_front:
-                self.terminal.hand_to(os.getpid())
-            leaf.enter(self.leaf)
-            os.chdir(trying)
-            trying = self.launch.argv[0]
-            signal.set_wakeup_fd(-1)
-            for number in (*IGNORED, *HEARD, *PYTHON_IGNORES):
-                signal.signal(number, signal.SIG_DFL)
-            os.execvpe(trying, self.launch.argv, self.launch.env)
-        except OSError as error:
-            os.write(told, b"cannot start " + trying + b": " + os.fsencode(error.strerror or "?"))
-        finally:
-            os._exit(127)
-
     # -- living -------------------------------------------------------------------------------
 
-    def live(self):
+    def live(self) -> str:
         """Tends the run to its end; says what proves it: no child left, or only spared ones."""
-        wake, woken = os.pipe()
-        for fd in (wake, woken):
-            os.set_blocking(fd, False)
-        signal.set_wakeup_fd(woken)
-        for number in HEARD:
-            signal.signal(number, lambda *_: None)
         if not self.start():
             self.ending = "failed"
         self.tell_spawner()
         poll = select.poll()
-        poll.register(wake, select.POLLIN)
+        poll.register(self.wake, select.POLLIN)
+        if self.terminal.fd >= 0:
+            poll.register(self.terminal.fd, 0)  # only its hangup
         while self.reap():
             if self.ending:
                 self.climb()
                 if self.kin.only_spared_left():
                     return "scan"
-            if poll.poll(self.patience()):
-                self.hear(os.read(wake, 4096))
+            for fd, _ in poll.poll(self.patience()):
+                if fd == self.wake:
+                    self.hear(os.read(fd, 4096))
+                else:
+                    poll.unregister(fd)
+                    self.terminal_gone()
         return "echild"
 
-    def patience(self):
+    def patience(self) -> int | None:
         """Milliseconds until something is due; None waits for ever, which costs no CPU."""
         if not self.ending:
             return None
@@ -162,21 +135,29 @@ class Keeper:
         self.pause = min(self.pause * 2, SLOWEST_SWEEP)
         return int(self.pause * 1000)
 
-    def hear(self, numbers):
+    def hear(self, numbers: bytes) -> None:
         if signal.SIGTERM in numbers:
             grace = self.asked_grace()
             self.end("signal" if grace is None else "asked", grace)
         elif signal.SIGHUP in numbers:
             self.end("hangup", None)
+        for number in PASSED_ON:
+            if number in numbers:
+                self.terminal.pass_on(number)
 
-    def asked_grace(self):
+    def terminal_gone(self) -> None:
+        """The kernel tells the group in front and the session's leader; we may be neither."""
+        if self.terminal.lent and signal.SIGHUP in self.heard:
+            self.end("hangup", None)
+
+    def asked_grace(self) -> float | None:
         try:
             with open(os.path.join(self.rundir, "end"), "rb") as file:
                 return float(file.read())
         except (OSError, ValueError):
             return None
 
-    def reap(self):
+    def reap(self) -> bool:
         """Collects every dead child; False when there is no child any more."""
         while True:
             try:
@@ -186,25 +167,25 @@ class Keeper:
             if not pid:
                 return True
             if os.WIFSTOPPED(status):
-                if pid == self.agent:
-                    self.terminal.agent_stopped(pid, os.WSTOPSIG(status))
+                if pid == self.agent and not self.ending:
+                    self.terminal.agent_stopped(os.WSTOPSIG(status))
                 continue
             if self.ending:
-                self.write("reaped", pid, *how(status))
+                self.diary.write("reaped", pid, *how(status))
             if pid == self.agent:
-                self.agent_ended(status, usage)
+                cpu = usage.ru_utime + usage.ru_stime
+                self.diary.write("exit", *how(status), usage.ru_maxrss, f"{cpu:.3f}")
+                self.agent_ended(status)
 
-    def agent_ended(self, status, usage):
+    def agent_ended(self, status: int) -> None:
         self.status = status
-        cpu = usage.ru_utime + usage.ru_stime
-        self.write("exit", *how(status), usage.ru_maxrss, f"{cpu:.3f}")
-        self.terminal.take_back()
+        self.terminal.agent_ended(by_signal=os.WIFSIGNALED(status))
         if not self.ending:
             self.end("exit", None)
 
     # -- ending -------------------------------------------------------------------------------
 
-    def end(self, cause, grace):
+    def end(self, cause: str, grace: float | None) -> None:
         """Plans the rungs; asked again, it can only get faster."""
         now = time.monotonic()
         seconds = self.launch.grace if grace is None else grace
@@ -212,15 +193,15 @@ class Keeper:
             self.due = [(min(at, now + seconds), rung) for at, rung in self.due]
             return
         self.ending, self.began = cause, now
-        self.write("cause", cause)
+        self.diary.write("cause", cause)
         self.kin.walk()
-        self.note_found()
+        self.diary.note_kin(self.kin)
         first = "hangup" if cause == "hangup" else "term"
         self.due = [(now, first), (now + seconds / 2, "rest"), (now + seconds, "kill")]
         if not seconds:
             self.due = [(now, "kill")]
 
-    def climb(self):
+    def climb(self) -> None:
         now = time.monotonic()
         if self.status is not None:  # the agent has gone: the others need not wait for it
             self.due = [(now if rung == "rest" else at, rung) for at, rung in self.due]
@@ -229,47 +210,68 @@ class Keeper:
             if rung == "kill":
                 self.killed_at = now
             if rung != "rest":  # the second half of TERM, not a rung of its own
-                self.write("rung", rung, int((now - self.began) * 1000))
-            if rung in ("hangup", "term"):
-                self.signal_group(signal.SIGHUP if rung == "hangup" else signal.SIGTERM)
-            elif rung == "rest":
-                self.term_rest()
+                self.diary.write("rung", rung, int((now - self.began) * 1000))
+            if rung == "hangup":
+                self.hang_up()
+            elif rung in ("term", "rest"):
+                self.term(everybody=rung == "rest")
         if self.killed_at:
             self.kill_all()
 
-    def term_rest(self):
-        self.signal_group(signal.SIGTERM)
-        for process in self.kin.walk():
-            if process.pgid != self.agent or self.status is not None:
-                self.send(process, signal.SIGTERM)
-        self.note_found()
+    def hang_up(self) -> None:
+        """The terminal is gone, for the agent and for every run that was started inside it."""
+        self.signal_group(signal.SIGHUP)
+        for process in self.kin.other_keepers(os.getsid(0)):
+            self.send(process, signal.SIGHUP)
 
-    def kill_all(self):
+    def term(self, *, everybody: bool) -> None:
+        """The agent's group first; everybody else once the agent has gone, or half-way."""
+        fresh = [p for p in self.kin.walk() if (p.pid, p.start) not in self.termed]
+        self.diary.note_kin(self.kin)
+        if self.status is None and not self.termed:
+            self.signal_group(signal.SIGTERM)
+            group = [p for p in fresh if p.pgid == self.agents_group()]
+            self.termed |= {(p.pid, p.start) for p in group}
+            fresh = [p for p in fresh if p not in group]
+        for process in fresh if everybody else ():
+            self.send(process, signal.SIGTERM)
+            self.termed.add((process.pid, process.start))
+
+    def kill_all(self) -> None:
         found = self.kin.walk()
-        self.note_found()
+        self.diary.note_kin(self.kin)
         if not leaf.kill(self.leaf, found):
             for process in found:
                 self.send(process, signal.SIGKILL)
         if time.monotonic() - self.killed_at > STUCK_AFTER:
             for process in self.kin.walk():
-                self.note("stuck", process, "still there after SIGKILL")
+                self.diary.note("stuck", process, "still there after SIGKILL")
 
-    def signal_group(self, number):
-        """To the agent's group while its unreaped leader keeps the number from being reused."""
-        if self.status is None:
-            try:
-                os.killpg(self.agent, number)
-                os.killpg(self.agent, signal.SIGCONT)
-            except OSError:
-                pass
+    def agents_group(self) -> int:
+        return self.agent if self.terminal.own_group else os.getpgrp()
 
-    def send(self, process, number):
+    def signal_group(self, number: int) -> None:
+        """To the agent's group, in one call if it is all ours: then no fork slips through.
+
+        Only while the unreaped agent keeps the group's number from being reused."""
+        if self.status is not None:
+            return
+        group = self.agents_group()
+        if self.terminal.own_group and all(p.pgid != group for p, _ in self.kin.spared):
+            self.terminal.signal_agent(number)
+            self.terminal.signal_agent(signal.SIGCONT)
+            return
+        for process in self.kin.found:
+            if process.pgid == group:
+                self.send(process, number)
+
+    def send(self, process: look.Process, number: int) -> None:
         trouble = look.send(process, number)
         if trouble:
-            self.note("stuck", process, trouble)
+            self.diary.note("stuck", process, trouble)
 
 
-def how(status):
+def how(status: int) -> tuple[str, int]:
     if os.WIFSIGNALED(status):
         return ("signal", os.WTERMSIG(status))
     return ("exit", os.WEXITSTATUS(status))

@@ -1,0 +1,93 @@
+"""What the options of `stop` and `delete` come to: one plan, decided here and nowhere else."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from quell.core.errors import BadRequest
+from quell.core.lifecycle import Outcome
+
+MODES = ("graceful", "soft", "hard")
+REASON_LIMIT = 200
+
+
+class StopOptions(NamedTuple):
+    mode: str = ""  # empty: the setting decides
+    graceful: bool = False
+    capture_id: bool = False
+    reason: str = ""
+
+
+class StopPlan(NamedTuple):
+    outcome: Outcome
+    exit_keys: bool  # type what a person would type, before any signal
+    let_go: bool  # no signal at all
+    capture_id: bool  # find the conversation's id first and write it down
+    reason: str
+
+
+def stop_plan(options: StopOptions, default_mode: str) -> StopPlan:
+    """Any of the three stop options makes a hard ending a deliberate, resumable stop."""
+    mode = options.mode or default_mode
+    if mode not in MODES:
+        raise BadRequest(f"'{mode}' is no mode", f"use one of {', '.join(MODES)}")
+    reason = checked_reason(options.reason)
+    if mode == "soft":
+        return StopPlan(Outcome.ARCHIVED, False, True, options.capture_id, reason or "manual_stop")
+    asked = options.graceful or options.capture_id or bool(reason)
+    stopped = mode == "graceful" or asked
+    return StopPlan(
+        outcome=Outcome.STOPPED if stopped else Outcome.TERMINATED,
+        exit_keys=mode == "graceful" or options.graceful,
+        let_go=False,
+        capture_id=mode == "graceful" or options.capture_id,
+        reason=reason or "manual_stop",
+    )
+
+
+def checked_reason(reason: str) -> str:
+    """One printable line: it goes into files that other tools read."""
+    if len(reason) > REASON_LIMIT or (reason and not reason.isprintable()):
+        raise BadRequest(
+            f"a reason is one line of at most {REASON_LIMIT} characters",
+            "for example user_request, api_error, timeout, crash",
+        )
+    return reason
+
+
+class Written(NamedTuple):
+    """What an ending writes into its row of the registry file."""
+
+    changes: Mapping[str, Any]
+    drop: tuple[str, ...] = ()
+
+
+def row_changes(plan: StopPlan, at: str, epoch: int, conversation: Mapping[str, Any]) -> Written:
+    """The documented fields; everything else in the row stays as it is."""
+    zulu = at[:19] + "Z"
+    changes: dict[str, Any] = {"status": plan.outcome.value}
+    if plan.outcome is Outcome.ARCHIVED:
+        changes["archived_at"] = zulu
+    elif plan.outcome is Outcome.STOPPED:
+        changes |= {
+            "stopped_at": zulu,
+            "stopped_at_epoch": epoch,
+            "stop_reason": plan.reason,
+            "termination_mode": "graceful" if plan.exit_keys else "stop",
+        }
+    else:
+        changes |= {"terminated_at": zulu, "terminated_at_epoch": epoch}
+    return Written({**changes, **conversation})
+
+
+RESUMED_DROPS = (
+    "terminated_at",
+    "terminated_at_epoch",
+    "termination_mode",
+    "archived_at",
+    "stopped_at",
+    "stopped_at_epoch",
+    "stop_reason",
+    "resumable",
+)
+
+OWN_ID = {"claude": "claude_session_id_own", "agy": "agy_conversation_id_own"}

@@ -1,0 +1,1 @@
+"""Files of other programs that quell keeps in step with its own store."""
