@@ -64,11 +64,10 @@ class Shell:
         self.house = house
         self.session = f"shell-{next(self.numbers)}"
         argv = command or ("bash", "--norc", "--noprofile", "-i")
-        env = {"PATH": path_with_quell(house), "PS1": PROMPT, "HISTFILE": ""}
-        flags = [part for name, value in env.items() for part in ("-e", f"{name}={value}")]
+        env = ("env", f"PATH={path_with_quell(house)}", f"PS1={PROMPT}", "HISTFILE=")
         told = house.tmux(
-            "new-session", "-d", "-P", "-F", "#{pane_id} #{pane_pid}", *flags,
-            "-s", self.session, "-x", str(WIDTH), "-y", str(HEIGHT), "--", *argv,
+            "new-session", "-d", "-P", "-F", "#{pane_id} #{pane_pid}",
+            "-s", self.session, "-x", str(WIDTH), "-y", str(HEIGHT), "--", *env, *argv,
         ).split()  # fmt: skip
         self.pane, self.pid = told[0], int(told[1])
 

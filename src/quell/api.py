@@ -130,11 +130,17 @@ class Quell:
 
         return stop(self.world, wish)
 
-    def reap(self, *names: str, end: bool = False, grace: float | None = None) -> "Reaped":
+    def reap(
+        self,
+        *names: str,
+        end: bool = False,
+        grace: float | None = None,
+        dry_run: bool = False,
+    ) -> "Reaped":
         """Lists, or ends, what outlived its run."""
         from quell.life.reap import reap
 
-        return reap(self.world, end=end, names=names, grace=grace)
+        return reap(self.world, end=end, names=names, grace=grace, dry_run=dry_run)
 
     def foreign(self) -> "list[Member]":
         """Leftovers of agents that quell did not start."""

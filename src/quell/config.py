@@ -20,6 +20,9 @@ KEYS = {
     "spawn.place": "place",
     "spawn.timeout": "spawn_timeout",
     "tmux.server": "tmux_server",
+    "stop.default_mode": "stop_mode",
+    "stop.watch_after": "watch_after",
+    "registry.file": "registry",
 }
 
 

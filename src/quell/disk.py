@@ -44,7 +44,7 @@ class Disk:
         return _read(path, max(0, size - TAIL), TAIL)
 
     def query(self, path: str, sql: str, values: dict[str, str]) -> list[str] | None:
-        """The first column of what an SQLite file of another program answers; None: could not ask."""
+        """The first column of what another program's SQLite file answers; None: could not ask."""
         import sqlite3
         from urllib.parse import quote
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from quell import config
 from quell.core.errors import BadRequest, StoreFailed
 from quell.core.kind import Kind
-from quell.core.ports import Disk, Kernel, Store, Terminal
+from quell.core.ports import Disk, Kernel, Registry, Store, Terminal
 from quell.core.receipt import Receipt, receipt_from_json
 from quell.core.settings import Settings
 from quell.disk import Disk as RealDisk
@@ -20,6 +20,7 @@ class RealWorld:
         self.env: Mapping[str, str] = dict(os.environ) if env is None else env
         self.home = home or config.state_home(self.env)
         self.host = self.env.get("QUELL_HOST") or os.uname().nodename
+        self.registry_path = ""  # set by --registry
         self._settings: Settings | None = None
         self._store: Store | None = None
         self._kernel: Kernel | None = None
@@ -86,6 +87,21 @@ class RealWorld:
 
     def rundir(self, run: str) -> str:
         return os.path.join(self.home, "runs", run)
+
+    def registry(self, near: str) -> Registry | None:
+        """The registry file that was named, or is found here or near that directory; else None."""
+        named = self.registry_path or self.settings.registry
+        upwards = (self.cwd, near)
+        if not named and not any(_hermes_above(path) for path in upwards):
+            return None
+        from quell.mirrors import agent_sessions
+
+        for path in upwards:
+            found = agent_sessions.find(path, named)
+            if found:
+                epoch = lambda: int(self.seconds())  # noqa: E731
+                return agent_sessions.AgentSessions(found, now=self.now, epoch=epoch)
+        return None
 
     def place(self, name: str) -> Terminal:
         if name not in self._terminals:
@@ -158,3 +174,14 @@ class RealWorld:
 
     def _receipt_path(self, run: str) -> str:
         return os.path.join(self.rundir(run), "receipt.json")
+
+
+def _hermes_above(path: str) -> bool:
+    """A look that imports nothing: almost nobody has a registry file."""
+    while True:
+        if os.path.exists(os.path.join(path, ".hermes", "agent-sessions.yaml")):
+            return True
+        above = os.path.dirname(path)
+        if above == path:
+            return False
+        path = above

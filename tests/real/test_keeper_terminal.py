@@ -3,6 +3,8 @@
 import os
 import signal
 
+import pytest
+
 from house import House, alive, eventually
 from scenes import state_letter
 from shells import Shell, agent, keeper_of, run_of
@@ -177,14 +179,15 @@ def test_the_pane_shows_the_agents_name(house: House) -> None:
     eventually(lambda: shell.told("#{pane_current_command}") == "bash")
 
 
-def test_whoever_dies_in_raw_mode_does_not_leave_it_behind(house: House) -> None:
+@pytest.mark.parametrize("around", ["{}", "sh -c '{}; true'"])
+def test_whoever_dies_in_raw_mode_does_not_leave_it_behind(house: House, around: str) -> None:
     shell = Shell(house)
-    before = shell.ask("stty -a")
-    words, log = agent(house, "import tty\ntty.setraw(0)\nhear(signal.SIGTERM)\nwait()")
-    shell.type(f"sh -c 'quell run --name luna -- {words}; true'")
+    before = shell.ask("stty -a < /dev/tty")
+    words, log = agent(house, "import tty\ntty.setraw(0)\nwait()")
+    shell.type(around.format(f"quell run --name luna -- {words}"))
     log.await_pid()
     house.kill("luna", force=True)
-    assert shell.ask("stty -a") == before
+    assert shell.ask("stty -a < /dev/tty") == before
 
 
 def test_what_the_agent_set_on_purpose_stays_set(house: House) -> None:

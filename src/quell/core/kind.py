@@ -50,6 +50,7 @@ class Kind(NamedTuple):
     ] = ()  # globs below {root}; the first that matches is the conversation
     extras: tuple[str, ...] = ()  # globs below {root} of what belongs to it besides
     helpers: tuple[Helper, ...] = ()
+    confirm: tuple[tuple[str, str], ...] = ()  # (what the screen asks after exit keys, the answer)
     lost: tuple[str, ...] = ()  # what the screen says when a conversation cannot be resumed
     alone: tuple[str, ...] = ()  # argv that keeps the work out of the vendor's own daemon
     cwd_key: Callable[[str], str] | None = None  # a real path as the program writes it in {cwd_key}

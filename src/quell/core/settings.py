@@ -12,3 +12,6 @@ class Settings(NamedTuple):
     place: str = ""  # where spawn puts agents; empty: tmux inside tmux, kitty inside kitty, …
     tmux_server: str = ""
     spawn_timeout: float = 15.0
+    stop_mode: str = "graceful"  # what a plain `quell stop` means: graceful, soft or hard
+    registry: str = ""  # the registry file, if it is not found near the workspace
+    watch_after: float = 5.0  # seconds to watch for a resurrection while a vendor's daemon lives

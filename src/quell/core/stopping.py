@@ -1,6 +1,6 @@
 """What the options of `stop` and `delete` come to: one plan, decided here and nowhere else."""
 
-from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from quell.core.errors import BadRequest
@@ -32,7 +32,13 @@ def stop_plan(options: StopOptions, default_mode: str) -> StopPlan:
         raise BadRequest(f"'{mode}' is no mode", f"use one of {', '.join(MODES)}")
     reason = checked_reason(options.reason)
     if mode == "soft":
-        return StopPlan(Outcome.ARCHIVED, False, True, options.capture_id, reason or "manual_stop")
+        return StopPlan(
+            outcome=Outcome.ARCHIVED,
+            exit_keys=False,
+            let_go=True,
+            capture_id=options.capture_id,
+            reason=reason or "manual_stop",
+        )
     asked = options.graceful or options.capture_id or bool(reason)
     stopped = mode == "graceful" or asked
     return StopPlan(
@@ -54,29 +60,21 @@ def checked_reason(reason: str) -> str:
     return reason
 
 
-class Written(NamedTuple):
-    """What an ending writes into its row of the registry file."""
-
-    changes: Mapping[str, Any]
-    drop: tuple[str, ...] = ()
-
-
-def row_changes(plan: StopPlan, at: str, epoch: int, conversation: Mapping[str, Any]) -> Written:
-    """The documented fields; everything else in the row stays as it is."""
-    zulu = at[:19] + "Z"
-    changes: dict[str, Any] = {"status": plan.outcome.value}
-    if plan.outcome is Outcome.ARCHIVED:
-        changes["archived_at"] = zulu
-    elif plan.outcome is Outcome.STOPPED:
-        changes |= {
+def row_end(outcome: Outcome, reason: str, at: str, *, graceful: bool) -> dict[str, Any]:
+    """The documented end fields of a row in the registry file."""
+    moment = datetime.fromisoformat(at)
+    zulu, epoch = moment.strftime("%Y-%m-%dT%H:%M:%SZ"), int(moment.timestamp())
+    if outcome is Outcome.ARCHIVED:
+        return {"status": "archived", "archived_at": zulu}
+    if outcome is Outcome.STOPPED:
+        return {
+            "status": "stopped",
             "stopped_at": zulu,
             "stopped_at_epoch": epoch,
-            "stop_reason": plan.reason,
-            "termination_mode": "graceful" if plan.exit_keys else "stop",
+            "stop_reason": reason,
+            "termination_mode": "graceful" if graceful else "stop",
         }
-    else:
-        changes |= {"terminated_at": zulu, "terminated_at_epoch": epoch}
-    return Written({**changes, **conversation})
+    return {"status": "terminated", "terminated_at": zulu, "terminated_at_epoch": epoch}
 
 
 RESUMED_DROPS = (

@@ -4,41 +4,20 @@ Every verb that ends runs comes through `end_runs`; they differ in the ladder an
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from quell.core.agent import Agent
-from quell.core.errors import PlaceFailed, StoreFailed
-from quell.core.ladder import Ladder, Rung
+from quell.core.errors import StoreFailed
 from quell.core.lifecycle import Outcome
-from quell.core.ports import Absent, Fall, Over, Present, Target, Won, World
-from quell.core.process import Gone, ProcessId, Unknown
-from quell.core.receipt import Conversation, Pane, Receipt, Result
-from quell.core.redact import kept_screen
+from quell.core.ports import Fall, Over, Won, World
+from quell.core.process import Gone
+from quell.core.receipt import Pane, Receipt
 from quell.core.run import Ending, Run
-from quell.life.conversation import find_conversation
-from quell.life.receipts import already_ended, no_pid_receipt, receipt_of
-from quell.life.settle import agent_tag, born, ended, kept_orphans
+from quell.life.before import Doomed, Way, looked_at, others_alive
+from quell.life.exitkeys import type_exit
+from quell.life.mirror import write_end
+from quell.life.receipts import already_ended, receipt_of
+from quell.life.settle import agent_tag, ended, kept_orphans
 
 UNRECORDED = "the store could not be written ({}); the record is kept in the run's directory"
-
-
-class Way(NamedTuple):
-    """How to end runs, and what to call it."""
-
-    ladder: Ladder
-    ending: Ending
-    deregister: bool = False  # a run without any process is written off instead of refused
-
-
-class Doomed(NamedTuple):
-    """A run whose ending this process has claimed, and what was seen before the first signal."""
-
-    run: Run
-    agent: Agent
-    target: Target
-    conversation: Conversation
-    screen: str
-    warnings: tuple[str, ...]
 
 
 def end_runs(world: World, runs: Sequence[Run], way: Way) -> list[Receipt]:
@@ -91,76 +70,6 @@ def await_other(world: World, run: Run, way: Way) -> Receipt:
             return end_runs(world, [now], way)[0]
 
 
-# -- look --------------------------------------------------------------------------------------
-
-
-def looked_at(world: World, run: Run, way: Way, warnings: tuple[str, ...]) -> Doomed | Receipt:
-    """Everything that must be seen while the agent still lives."""
-    agent = world.store.agent(run.agent) or Agent(run.agent, "command", "/")
-    if run.process is None:
-        run = born(run, world.kernel.journal(world.rundir(run.id)))
-    if run.process is None and run.keeper is None:
-        run = seen_in_pane(world, run)
-    if run.process is None and run.keeper is None:
-        return no_process(world, run, agent, way)
-    terminal = world.place(run.place.name)
-    seen = terminal.look(run.place, run.id) if terminal.has_panes else Absent()
-    screen = ""
-    if isinstance(seen, Unknown):
-        warnings = (*warnings, f"{run.place.name} did not answer: {seen.why}")
-    elif isinstance(seen, Present) or run.place.log:
-        try:
-            screen = kept_screen(terminal.screen(run.place))
-        except PlaceFailed as error:
-            warnings = (*warnings, f"the last screen could not be read: {error}")
-    ladder = way.ladder
-    if not isinstance(seen, Present) or not world.kind(agent.kind).exit_keys:
-        ladder = tuple(step for step in ladder if step.rung is not Rung.EXIT_KEYS)
-    target = target_of(world, run)._replace(ladder=ladder)
-    return Doomed(run, agent, target, find_conversation(world, agent), screen, warnings)
-
-
-def seen_in_pane(world: World, run: Run) -> Run:
-    """A pane that carries the run's tag tells its process, though nobody wrote it down."""
-    terminal = world.place(run.place.name)
-    seen = terminal.look(run.place, run.id) if run.place.pane else Absent()
-    pid = seen.pid if isinstance(seen, Present) else 0
-    return run._replace(process=world.kernel.identify(pid)) if pid else run
-
-
-def no_process(world: World, run: Run, agent: Agent, way: Way) -> Receipt:
-    """A run that was written down and never started, as far as anybody knows."""
-    world.kernel.cancel(world.rundir(run.id))
-    receipt = no_pid_receipt(run, agent, way.ending, world.now())
-    if way.deregister:
-        receipt = receipt._replace(result=Result.ENDED, outcome=way.ending.outcome.value)
-        world.store.end(ended(run, way.ending, world.now()), receipt, ())
-    else:
-        world.store.spare(run.id, receipt)
-    return receipt
-
-
-def target_of(world: World, run: Run) -> Target:
-    return Target(
-        run=run.id,
-        rundir=world.rundir(run.id),
-        keeper=run.keeper,
-        process=run.process,
-        cgroup=run.cgroup,
-        ladder=(),
-    )
-
-
-def others_alive(world: World) -> list[ProcessId]:
-    """What no ending may touch: every live run, for the sake of every other."""
-    return [
-        process
-        for run in world.store.live_runs()
-        for process in (run.keeper, run.process)
-        if process and run.host == world.host
-    ]
-
-
 # -- climb -------------------------------------------------------------------------------------
 
 
@@ -176,14 +85,7 @@ def climb(world: World, doomed: Sequence[Doomed]) -> dict[str, Fall]:
             return  # said once, in the receipt: a full disk must not save an agent
 
     def ask(run: str) -> str:
-        one = by_run[run]
-        kind = world.kind(one.agent.kind)
-        terminal = world.place(one.run.place.name)
-        try:
-            terminal.type_line(one.run.place, kind.clear_keys, kind.exit_keys[0])
-        except PlaceFailed as error:
-            return f"its exit keys could not be typed: {error}"
-        return ""
+        return type_exit(world, by_run[run].run, by_run[run].agent)
 
     return world.kernel.climb([one.target for one in doomed], others_alive(world), record, ask)
 
@@ -200,7 +102,12 @@ def finish(world: World, one: Doomed, fall: Fall, way: Way) -> Receipt:
         screen=one.screen,
         warnings=(*one.warnings, *trouble, *fall.warnings),
     )
-    return recorded(world, one.run, receipt, fall)
+    receipt = recorded(world, one.run, receipt, fall)
+    if one.mirrored is None or fall.survivors:
+        return receipt
+    words = one.run.ending or way.ending
+    trouble = write_end(one.mirrored, words, receipt, capture_id=way.capture_id)
+    return receipt._replace(warnings=(*receipt.warnings, *trouble))
 
 
 def closed_pane(world: World, run: Run, fall: Fall) -> tuple[Pane, tuple[str, ...]]:

@@ -11,9 +11,10 @@ from quell.core.ports import World
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Ending, Orphan, Run
 from quell.core.selector import Chosen
+from quell.life.before import Way
 from quell.life.caller import Caller, caller, check_authority
 from quell.life.choose import Crowd
-from quell.life.ending import Way, end_runs
+from quell.life.ending import end_runs
 from quell.life.orphans import (
     OrphanEnd,
     end_orphans,

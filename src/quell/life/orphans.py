@@ -8,7 +8,8 @@ from quell.core.ports import Fall, Target, World
 from quell.core.process import Gone
 from quell.core.receipt import Ended, Pane, Receipt, Result
 from quell.core.run import Ending, Orphan, Run
-from quell.life.ending import closed_pane, others_alive, target_of
+from quell.life.before import others_alive, target_of
+from quell.life.ending import closed_pane
 from quell.life.receipts import blank
 
 
@@ -129,12 +130,13 @@ def _pane(world: World, orphan: Orphan, fall: Fall) -> tuple[Pane, tuple[str, ..
 
 def orphan_preview(world: World, orphan: Orphan, ending: Ending) -> Receipt:
     """What ending it would mean, without doing it."""
+    members = world.kernel.members(_target(world, orphan, ()), others_alive(world))
     return blank(orphan.agent, Result.WOULD_END, world.now())._replace(
         run=orphan.run,
         place="orphan",
         by=ending.by,
         reason=ending.reason,
         pid=orphan.process.pid,
-        processes=(Ended(orphan.process.pid, orphan.command, "agent", ""),),
+        processes=tuple(Ended(m.process.pid, m.command, m.via, "") for m in members),
         detail=orphan.why,
     )

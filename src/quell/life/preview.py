@@ -3,8 +3,8 @@
 from quell.core.ports import World
 from quell.core.receipt import Ended, Pane, Receipt, Result
 from quell.core.run import Ending, Run
+from quell.life.before import others_alive, target_of
 from quell.life.conversation import find_conversation
-from quell.life.ending import others_alive, target_of
 from quell.life.receipts import blank
 
 

@@ -10,7 +10,13 @@ from quell.core.ports import World
 from quell.core.process import Member
 from quell.core.run import Ending, Orphan
 from quell.life.caller import caller
-from quell.life.orphans import OrphanEnd, end_orphans, forget_dead, living_orphans
+from quell.life.orphans import (
+    OrphanEnd,
+    end_orphans,
+    forget_dead,
+    living_orphans,
+    orphan_preview,
+)
 from quell.life.settle import settle
 
 
@@ -20,7 +26,12 @@ class Reaped(NamedTuple):
 
 
 def reap(
-    world: World, *, end: bool, names: Sequence[str] = (), grace: float | None = None
+    world: World,
+    *,
+    end: bool,
+    names: Sequence[str] = (),
+    grace: float | None = None,
+    dry_run: bool = False,
 ) -> Reaped:
     """The orphans, of these agents if names are given; ended only if asked to."""
     settle(world)
@@ -29,9 +40,12 @@ def reap(
     for name in names:
         if not any(o.agent == name for o in orphans) and world.store.agent(name) is None:
             raise NoSuchAgent(name)
+    who = caller(world)
+    if dry_run:
+        would = [OrphanEnd(o, orphan_preview(world, o, _reaping(who.by))) for o in orphans]
+        return Reaped(orphans, would)
     if not end:
         return Reaped(orphans, [])
-    who = caller(world)
     if who.runs and len({o.agent for o in orphans}) > 1:
         raise Refused("an agent may not reap for everybody", "name the agent to reap after")
     ladder = ladders.with_grace(ladders.KILL, world.settings.kill_grace if grace is None else grace)

@@ -7,9 +7,9 @@ from quell.core.ports import World
 from quell.core.process import Member
 from quell.core.receipt import Receipt
 from quell.core.run import Orphan, Run
+from quell.life.before import others_alive, target_of
 from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
-from quell.life.ending import others_alive, target_of
 from quell.life.orphans import living_orphans
 from quell.life.settle import settle
 from quell.life.view import AgentView, view_of

@@ -13,10 +13,11 @@ from quell.core.process import Gone
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Ending, Orphan, Run
 from quell.core.selector import Chosen
+from quell.life.before import Way
 from quell.life.caller import caller, check_authority
 from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
-from quell.life.ending import Way, await_other
+from quell.life.ending import await_other
 from quell.life.kill import (
     Slain,
     choose_all,

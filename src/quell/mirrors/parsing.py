@@ -51,7 +51,9 @@ def _events(text: str) -> Iterator[Any]:
         yield from YAML(typ="safe", pure=True).parse(text)
     except ReaderError as error:
         line, column = place_of(text, error.position)
-        raise Malformed(f"the character {error.character!r} may not be there", line, column) from error
+        raise Malformed(
+            f"the character {error.character!r} may not be there", line, column
+        ) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         why = error.problem or error.context or "it is no YAML"
@@ -68,6 +70,7 @@ class _Open:
         self.event = event
         self.mapping = mapping
         self.nodes: list[Node] = []
+        self.keys: set[str] = set()
 
 
 class _Builder:
@@ -124,7 +127,7 @@ class _Builder:
             return
         parent = self.open[-1]
         if parent.mapping and len(parent.nodes) % 2 == 0:
-            _check_key(event, node, parent.nodes[::2])
+            _note_key(event, node, parent.keys)
         parent.nodes.append(node)
 
     def _scalar(self, event: Any) -> Scalar:
@@ -171,12 +174,13 @@ class _Builder:
         return start + len(body.rstrip())
 
 
-def _check_key(event: Any, node: Node, before: list[Node]) -> None:
+def _note_key(event: Any, node: Node, keys: set[str]) -> None:
     key = meant(node)
     if not isinstance(key, Scalar):
         raise _at(event, "a key must be a plain word, not a collection")
-    if key.text != "<<" and any(key[:2] == meant(other)[:2] for other in before):
+    if key.text in keys:
         raise _at(event, f"the key '{key.text}' is there twice")
+    keys.add(key.text)
 
 
 def _at(event: Any, why: str) -> Malformed:

@@ -46,8 +46,10 @@ class Headless:
         """The last of the output; empty if there is none."""
         try:
             with open(place.log, "rb") as log:
-                log.seek(max(0, os.fstat(log.fileno()).st_size - SCREEN_BYTES))
-                return log.read(SCREEN_BYTES).decode("utf-8", "replace")
+                before = log.seek(max(0, os.fstat(log.fileno()).st_size - SCREEN_BYTES))
+                text = log.read(SCREEN_BYTES).decode("utf-8", "replace")
+            # Half a line may hold half a secret, which nobody would know for one.
+            return text.partition("\n")[2] or text if before else text
         except FileNotFoundError:
             return ""
         except OSError as error:

@@ -22,6 +22,7 @@ class Stat(NamedTuple):
     pgid: int
     sid: int
     tty: int
+    front: int  # the process group in front on its terminal
     start: int
 
 
@@ -52,6 +53,7 @@ def parse_stat(text: bytes) -> Stat:
         pgid=int(rest[2]),
         sid=int(rest[3]),
         tty=int(rest[4]),
+        front=int(rest[5]),
         start=int(rest[19]),
     )
 

@@ -90,6 +90,11 @@ class LinuxKernel:
     def journal(self, rundir: str) -> Journal:
         return read_journal(rundir)
 
+    def in_front(self, process: ProcessId) -> bool:
+        """Whether keys typed on its terminal reach it."""
+        stat = identity.read_stat(process.pid)
+        return stat is not None and stat.start == process.start and stat.front == stat.pgid
+
     def cancel(self, rundir: str) -> None:
         try:
             ask_end(rundir, 0.0)

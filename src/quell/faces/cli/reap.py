@@ -33,7 +33,7 @@ def command(
     quell = Quell()
     if foreign and names:
         return _end_foreign(quell, names, end=yes and not dry_run, json_wanted=json_wanted)
-    reaped = quell.reap(*names, end=yes and not dry_run, grace=grace)
+    reaped = quell.reap(*names, end=yes, grace=grace, dry_run=dry_run)
     strangers = quell.foreign() if foreign else []
     code = exits.of_receipts(end.receipt for end in reaped.ends)
     if json_wanted:

@@ -51,9 +51,10 @@ class Keeper:
             self.diary.write("failed", "cancelled before it started")
             return False
         self.leaf = leaf.make(os.path.basename(self.rundir))
-        lending = self.terminal.own_group and self.terminal.in_front()
+        lending = self.terminal.in_front()
         if lending:
             self.terminal.remember_modes()
+        lending = lending and self.terminal.own_group
         heard, told = os.pipe()
         self.agent = os.fork()
         if not self.agent:
