@@ -186,9 +186,7 @@ def test_targets_are_read_from_standard_input(house: House, luna: int) -> None:
 
 
 def test_garbage_on_standard_input_is_not_found(house: House, luna: int) -> None:
-    done = house.process(
-        sys.executable, "-m", "quell", "kill", "-", stdin=-1, stdout=-1, stderr=-1
-    )
+    done = house.process(sys.executable, "-m", "quell", "kill", "-", stdin=-1, stdout=-1, stderr=-1)
     _, err = done.communicate(b"\xff\xfe\x00lu\n", timeout=60)
     assert done.returncode == FAILED
     assert b"not found" in err

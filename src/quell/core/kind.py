@@ -7,6 +7,8 @@ characters) and `{cwd_key}`; `root` may use `{home}`, `live_file` uses `{pid}`.
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+UUID_LENGTH, UUID_DASHES = 36, 4
+
 
 class Helper(NamedTuple):
     """A process of the vendor's that serves several sessions, so that no one agent owns it."""
@@ -52,6 +54,8 @@ class Kind(NamedTuple):
     helpers: tuple[Helper, ...] = ()
     confirm: tuple[tuple[str, str], ...] = ()  # (what the screen asks after exit keys, the answer)
     lost: tuple[str, ...] = ()  # what the screen says when a conversation cannot be resumed
+    picks: tuple[str, ...] = ()  # flags by which a person chooses the conversation
+    subcommands: tuple[str, ...] = ()  # first words that are not a prompt and start no session
     alone: tuple[str, ...] = ()  # argv that keeps the work out of the vendor's own daemon
     cwd_key: Callable[[str], str] | None = None  # a real path as the program writes it in {cwd_key}
     database: Database | None = None  # set: `conversation` is the database, which holds everybody's
@@ -62,14 +66,54 @@ class Kind(NamedTuple):
         """The argv of a fresh start; fixes the conversation id where the program allows it."""
         if not self.program:
             return args
-        chosen = filled(self.choose_id, conversation) if conversation else ()
+        if self.is_subcommand(args):
+            return (self.program, *args)
+        picks = any(arg.split("=")[0] in self.picks for arg in args)
+        chosen = filled(self.choose_id, conversation) if conversation and not picks else ()
         return (self.program, *chosen, *self.alone, *args)
+
+    def is_subcommand(self, args: tuple[str, ...]) -> bool:
+        """`claude mcp list` is no session: nothing of ours belongs into its argv."""
+        return bool(args) and args[0] in self.subcommands
+
+    def picked(self, args: tuple[str, ...]) -> tuple[bool, str]:
+        """Whether the arguments choose a conversation themselves, and which, if they say."""
+        for arg, following in zip(args, (*args[1:], ""), strict=True):
+            flag, _, value = arg.partition("=")
+            if flag in self.picks:
+                named = value or following
+                return True, named if (len(named), named.count("-")) == (
+                    UUID_LENGTH,
+                    UUID_DASHES,
+                ) else ""
+        return False, ""
+
+    def lasting(self, args: tuple[str, ...]) -> tuple[str, ...]:
+        """The arguments that a resume repeats: not the first prompt, not another conversation."""
+        if not self.program:
+            return args
+        kept: list[str] = []
+        skipping = False
+        for arg in args:
+            if arg.split("=")[0] in self.picks:
+                skipping = "=" not in arg
+                continue
+            if skipping and not arg.startswith("-"):
+                skipping = False
+                continue
+            skipping = False
+            kept.append(arg)
+        alone = len(kept) == 1 or (len(kept) > 1 and not kept[-2].startswith("-"))
+        if kept and alone and not kept[-1].startswith("-"):
+            kept.pop()
+        return tuple(kept)
 
     def resume_argv(self, conversation: str, args: tuple[str, ...]) -> tuple[str, ...]:
         """The argv that continues `conversation`; a kind without conversations starts again."""
         if not self.resume or not conversation:
             return self.start_argv("", args)
-        return (self.program, *filled(self.resume, conversation), *self.alone, *args)
+        continuing = filled(self.resume, conversation)
+        return (self.program, *continuing, *self.alone, *self.lasting(args))
 
 
 def filled(template: tuple[str, ...], conversation: str) -> tuple[str, ...]:

@@ -70,6 +70,12 @@ KIND = Kind(
     extras=("{cwd_key}/{id}", "*/{id}"),
     helpers=DAEMON,
     lost=("No conversation found with session ID",),
+    picks=("--resume", "-r", "--continue", "-c", "--session-id", "--from-pr"),
+    subcommands=(
+        *("agents", "attach", "auth", "auto-mode", "config", "daemon", "doctor", "gateway"),
+        *("install", "kill", "logs", "mcp", "plugin", "plugins", "project", "respawn", "rm"),
+        *("setup-token", "stop", "ultrareview", "update", "upgrade"),
+    ),
     cwd_key=cwd_key,
     # Of interactive sessions, while they live; `procStart` is the start time in /proc/PID/stat.
     live_file="../sessions/{pid}.json",

@@ -25,6 +25,11 @@ KIND = Kind(
     # daemon's own start (0.156); `-c features.daemon_auto_start=false` instead stops at a question
     # where a daemon is running already.
     alone=("--no-daemon",),
+    subcommands=(
+        *("app", "app-server", "apply", "archive", "cloud", "completion", "debug", "delete"),
+        *("doctor", "exec", "e", "exec-server", "features", "fork", "login", "logout", "mcp"),
+        *("mcp-server", "plugin", "resume", "review", "sandbox", "unarchive", "update"),
+    ),
     exit_keys=("/quit",),
     # One on an empty prompt leaves at once; a second would reach what is below.
     detach_keys=("C-c",),

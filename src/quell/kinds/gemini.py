@@ -37,6 +37,8 @@ KIND = Kind(
         "tmp/*/logs/session-{id}.jsonl",
         "tmp/*/tool-outputs/session-{id}",
     ),
+    picks=("--resume", "-r", "--session-id"),
+    subcommands=("mcp", "extensions", "extension", "skills", "skill", "hooks", "hook", "gemma"),
     lost=(
         "Error resuming session: Invalid session identifier",
         "Error resuming session: No previous sessions found",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from quell.core.agent import Agent, checked_name, next_name
 from quell.core.environment import agent_environment
 from quell.core.errors import BadRequest, LaunchFailed, QuellError
+from quell.core.kind import Kind
 from quell.core.lifecycle import State
 from quell.core.ports import Journal, Launch, Order, World
 from quell.core.run import Place, Run
@@ -137,9 +138,17 @@ def agent_of(world: World, wish: Wish) -> Agent:
         role=wish.role,
         task=wish.task,
         keep=wish.keep,
-        conversation=world.new_uuid() if kind.choose_id else "",
+        conversation=first_conversation(world, kind, wish.args),
         created_at=world.now(),
     )
+
+
+def first_conversation(world: World, kind: Kind, args: tuple[str, ...]) -> str:
+    """The id of its first run: named in the arguments, or chosen here where that can be."""
+    picked, named = kind.picked(args)
+    if picked or not kind.choose_id or kind.is_subcommand(args):
+        return named
+    return world.new_uuid()
 
 
 def new_run(world: World, agent: Agent, place: Place) -> Run:

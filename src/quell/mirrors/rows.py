@@ -26,7 +26,7 @@ CONVERSATION_KEYS = {"claude": "claude_session_id_own", "agy": "agy_conversation
 
 _CACHE_KEYS = {"claude": "session_id", "agy": "conversation_id"}
 _OTHER_NAMES = {"antigravity": "agy", "claude-code": "claude"}
-_LARGEST_PID = 2**31 - 1
+LARGEST_PID = 2**31 - 1
 
 
 class Session(NamedTuple):
@@ -149,8 +149,8 @@ def _pid(node: Node | None) -> int:
     """A number that can be a process's; zero for every other, above all for negative ones."""
     if not isinstance(node, Scalar) or node.kind not in {INT, TEXT}:
         return 0
-    number = int(node.text) if node.text.isascii() and node.text[:11].isdigit() else 0
-    return number if number <= _LARGEST_PID else 0
+    digits = node.text.isascii() and node.text.isdigit() and len(node.text) <= len(str(LARGEST_PID))
+    return int(node.text) if digits and int(node.text) <= LARGEST_PID else 0
 
 
 # -- the cache of conversations ----------------------------------------------------------------

@@ -75,7 +75,7 @@ def change_of(table: Map, changes: Mapping[str, Any], drop: Iterable[str]) -> Ch
         elif get(table, key) is not None:
             to_drop.append(key)
     below = {head: _below(table, head, *wish) for head, wish in heads.items()}
-    to_set |= {head: _unfolded(one.set) for head, one in below.items() if _is_new(table, head, one)}
+    to_set |= {head: unfolded(one.set) for head, one in below.items() if _is_new(table, head, one)}
     below = {head: one for head, one in below.items() if head not in to_set and any(one)}
     return Change(to_set, tuple(to_drop), below)
 
@@ -93,7 +93,7 @@ def _is_new(table: Map, head: str, change: Change) -> bool:
     return bool(change.set) and not isinstance(get(table, head), Map)
 
 
-def _unfolded(changes: Mapping[str, Any]) -> dict[str, Any]:
+def unfolded(changes: Mapping[str, Any]) -> dict[str, Any]:
     """`{"a.b": 1}` as `{"a": {"b": 1}}`."""
     nested: dict[str, Any] = {}
     for key, value in changes.items():

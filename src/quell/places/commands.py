@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Some TUIs take text and Enter in one burst for a paste, and the Enter for a line break in it.
 ENTER_DELAY = 0.3
 # What follows an Escape at once is read as Alt: the open question stays, and Enter answers yes.
-KEY_DELAY = 0.1
+KEY_DELAY = 0.3
 _STDOUT, _STDERR = 1, 2
 # Python ignores these and a child inherits that, which breaks its pipes.
 _RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)

@@ -1,0 +1,193 @@
+"""PIDs that are nobody's agent: refused in one line, and never signalled."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+from complaints import FAILED, complaint
+from house import House, alive, eventually
+
+from quell.core.process import process_text
+from quell.processes import identity
+
+HUGE = str(2**22 + 1)  # above the kernel's own limit
+STRANGER = 65534
+
+
+def sleeper(house: House, **options: object) -> int:
+    """A process that quell knows nothing of; its shell tells when it is there."""
+    ready = house.root / "sleeper.ready"
+    script = f"import signal; signal.alarm(100); open({str(ready)!r}, 'w').close(); signal.pause()"
+    pid = house.process(*house.script(script), **options).pid
+    eventually(ready.exists)
+    return pid
+
+
+def ended(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not alive(pid))
+
+
+@pytest.mark.parametrize("target", ["0", "1", "pid:0", "pid:1", "01"])
+def test_pid_0_and_1_are_refused(house: House, target: str) -> None:
+    what, _ = complaint(house.run("kill", target), FAILED)
+    assert "is never a target" in what
+
+
+@pytest.mark.parametrize("target", ["0", "1", "pid:1"])
+def test_nor_are_they_adopted(house: House, target: str) -> None:
+    what, _ = complaint(house.run("adopt", target), FAILED)
+    assert "is never an agent" in what
+
+
+@pytest.mark.parametrize("verb", ["kill", "adopt"])
+def test_our_own_pid_is_refused(house: House, verb: str) -> None:
+    """`exec` keeps the pid, so the shell's own number is quell's."""
+    line = f'exec "{sys.executable}" -m quell {verb} $$'
+    done = subprocess.run(
+        ["sh", "-c", line], env=house.env, cwd=house.root, capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    what, _ = complaint(done, FAILED)
+    assert "runs this command" in what
+
+
+@pytest.mark.parametrize("verb", ["kill", "adopt"])
+@pytest.mark.parametrize("above", ["parent", "grandparent"])
+def test_an_ancestors_pid_is_refused(house: House, verb: str, above: str) -> None:
+    pid = os.getpid() if above == "parent" else os.getppid()
+    if pid <= 1:
+        pytest.skip("the test run has no grandparent but init")
+    what, _ = complaint(house.run(verb, str(pid)), FAILED)
+    assert "runs this command" in what
+
+
+def test_a_pid_that_nobody_has_is_not_found(house: House) -> None:
+    pid = sleeper(house)
+    ended(pid)
+    os.waitpid(pid, 0)
+    for verb in ("kill", "adopt"):
+        what, _ = complaint(house.run(verb, str(pid)), FAILED)
+        assert what == f"Agent '{pid}' not found"
+
+
+@pytest.mark.parametrize("verb", ["kill", "adopt"])
+@pytest.mark.parametrize("target", [HUGE, "999999999", "9" * 40])
+def test_a_pid_that_nobody_can_have_is_not_found(house: House, verb: str, target: str) -> None:
+    complaint(house.run(verb, target), FAILED)
+
+
+def test_a_stranger_is_refused_by_name_and_not_signalled(house: House) -> None:
+    pid = sleeper(house)
+    what, hint = complaint(house.run("kill", str(pid)), FAILED)
+    assert f"PID {pid} is not an agent's" in what
+    assert f"quell adopt {pid}" in hint
+    assert alive(pid)
+    ended(pid)
+
+
+def test_a_zombie_is_not_adopted(house: House) -> None:
+    pid = sleeper(house)
+    ended(pid)  # and not reaped by us
+    complaint(house.run("adopt", str(pid)), FAILED)
+
+
+def test_what_another_run_owns_is_not_adopted(house: House) -> None:
+    run = house.spawn(name="luna").run
+    assert run.process
+    assert run.keeper
+    for pid in (run.process.pid, run.keeper.pid):
+        what, _ = complaint(house.run("adopt", str(pid)), FAILED)
+        assert "already belongs to 'luna'" in what
+
+
+def test_a_member_that_was_not_written_down_means_its_agent(house: House) -> None:
+    """The stamp says whose it is: no refusal, and no signal to that process alone."""
+    run = house.spawn("plain", name="luna").run
+    child = next(m.process.pid for m in house.quell.show("luna").members if m.via == "stamp")
+    done = house.run("kill", str(child))
+    assert done.returncode == 0, done.stderr
+    assert run.process
+    assert not alive(run.process.pid)
+
+
+# -- another user's ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def strangers_house(house: House) -> House:
+    """The same house, run by somebody without rights over root's processes."""
+    if os.geteuid():
+        pytest.skip("needs root: only root can start processes of two users")
+    house.root.chmod(0o755)
+    for path in (house.home, house.state):
+        os.chown(path, STRANGER, STRANGER)
+    return house
+
+
+def as_stranger(house: House, *args: str) -> subprocess.CompletedProcess[str]:
+    return house.run(*args, user=STRANGER, group=STRANGER, extra_groups=[])
+
+
+def test_another_users_pid_is_refused(strangers_house: House) -> None:
+    pid = sleeper(strangers_house)
+    what, _ = complaint(as_stranger(strangers_house, "kill", str(pid)), FAILED)
+    assert f"PID {pid} is not an agent's" in what
+    assert alive(pid)
+    ended(pid)
+
+
+def test_another_users_agent_is_denied_and_kept_on_record(strangers_house: House) -> None:
+    """H30: the kernel refuses; quell says so, exits 1, and goes on counting it as alive."""
+    pid = sleeper(strangers_house)
+    adopted = as_stranger(strangers_house, "adopt", "--name", "luna", str(pid))
+    assert adopted.returncode == 0, adopted.stderr
+    done = as_stranger(strangers_house, "kill", "--grace", "0.1", "luna")
+    assert done.returncode == FAILED
+    assert f"Permission denied to kill process group {pid} for 'luna'" in done.stderr
+    assert alive(pid)
+    assert as_stranger(strangers_house, "list", "--names").stdout == "luna\n"
+    ended(pid)
+
+
+# -- reused --------------------------------------------------------------------------------------
+
+
+def reused(house: House, pid: int) -> None:
+    """As if the agent had ended and this process had got its number since."""
+    now = identity.identify(pid)
+    assert now
+    before = now._replace(start=now.start - 1, inode=now.inode and now.inode - 1)
+    with sqlite3.connect(house.state / "quell.db") as db:
+        changed = db.execute("UPDATE runs SET process = ?", [process_text(before)])
+        assert changed.rowcount == 1
+    db.close()
+
+
+@pytest.mark.parametrize("target", ["luna", "PID", "all"])
+def test_a_reused_pid_is_never_signalled(house: House, target: str) -> None:
+    pid = sleeper(house)
+    assert house.run("adopt", "--name", "luna", str(pid)).returncode == 0
+    reused(house, pid)
+    done = house.run("kill", "--force", str(pid) if target == "PID" else target)
+    assert done.returncode == (FAILED if target == "PID" else 0), done.stderr
+    assert alive(pid)
+    assert house.json("list")["agents"] == []
+    ended(pid)
+
+
+def test_an_orphan_whose_pid_was_reused_is_forgotten_not_signalled(house: House) -> None:
+    pid = sleeper(house)
+    assert house.run("adopt", "--name", "luna", str(pid)).returncode == 0
+    assert house.run("stop", "--mode", "soft", "luna").returncode == 0
+    with sqlite3.connect(house.state / "quell.db") as db:
+        changed = db.execute("UPDATE orphans SET start = start - 1, inode = 0")
+        assert changed.rowcount == 1
+    db.close()
+    for args in (("kill", "all"), ("reap", "--yes")):
+        assert house.run(*args).returncode == 0
+    assert alive(pid)
+    ended(pid)
