@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from house import House, alive, eventually
+from quell.core.process import ProcessId
 from quell.core.run import Run
 from quell.habits import OBEDIENT
 from quell.life.adopt import AdoptWish
 from quell.life.spawn import Wish
 
-# What a body may use: child(), SLEEP, DEAF, sleep(), and tell(), which says what the test must know.
+# What a body may use: child(), SLEEP, DEAF, sleep(), and tell(), which says what a test must know.
 PROLOGUE = (
     OBEDIENT.removesuffix("sleep()")
     + """
@@ -44,11 +45,12 @@ TIDY = "at_term(lambda *_: (time.sleep(0.2), os._exit(7)))\ntell()\nwhile True: 
 class Played(NamedTuple):
     run: Run
     pid: int  # the agent's own
+    keeper: int  # its keeper's; 0 without one
     told: list[str]  # what its body said
 
 
 def started(house: House, body: str, *, name: str = "luna", **wish: Any) -> Played:
-    """An agent with this body under a keeper, once it has told: headless unless wished otherwise."""
+    """An agent with this body under a keeper, once it has told; headless if nothing is wished."""
     note = fresh_note(house)
     wish.setdefault("place", "headless")
     env = (*wish.pop("env", ()), ("QUELL_READY", str(note)))
@@ -56,8 +58,7 @@ def started(house: House, body: str, *, name: str = "luna", **wish: Any) -> Play
     run = house.quell.spawn(
         Wish("command", argv, name=name, cwd=str(house.root), env=env, **wish)
     ).run
-    assert run.process
-    return Played(run, run.process.pid, eventually_told(note))
+    return Played(run, number(run.process), number(run.keeper), eventually_told(note))
 
 
 def stranger(house: House, body: str, **options: Any) -> tuple[int, list[str]]:
@@ -72,7 +73,12 @@ def stranger(house: House, body: str, **options: Any) -> tuple[int, list[str]]:
 def adopted(house: House, body: str, *, name: str = "luna", **options: Any) -> Played:
     """The same, taken charge of: a run without a keeper."""
     pid, told = stranger(house, body, **options)
-    return Played(house.quell.adopt(AdoptWish(str(pid), name=name)).run, pid, told)
+    return Played(house.quell.adopt(AdoptWish(str(pid), name=name)).run, pid, 0, told)
+
+
+def number(process: ProcessId | None) -> int:
+    assert process
+    return process.pid
 
 
 def end(*pids: int) -> None:

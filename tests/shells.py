@@ -132,7 +132,9 @@ def run_of(house: House, name: str) -> Run:
         settle(house.quell.world)
         return runs[0] if runs and runs[0].keeper else None
 
-    return eventually(reported)
+    run = eventually(reported)
+    assert run
+    return run
 
 
 def keeper_of(house: House, name: str) -> int:

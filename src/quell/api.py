@@ -25,8 +25,11 @@ if TYPE_CHECKING:  # each verb loads only what it needs, when it is called
 class Quell:
     """Agents on this machine. `home` is where the state lives; by default as for the command."""
 
-    def __init__(self, home: str = "", env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, home: str = "", env: Mapping[str, str] | None = None, registry: str = ""
+    ) -> None:
         self.world = RealWorld(env, home)
+        self.world.registry_path = registry
 
     def __enter__(self) -> "Quell":
         return self
@@ -129,6 +132,14 @@ class Quell:
         from quell.life.stop import stop
 
         return stop(self.world, wish)
+
+    def stop_session(
+        self, name: str, wish: "StopWish", *, verb: str = "stop", unlisted: bool = False
+    ) -> "list[Slain]":
+        """Ends a session of the registry file, whoever started it."""
+        from quell.life.session import stop_session
+
+        return stop_session(self.world, name, wish, verb=verb, unlisted=unlisted)
 
     def reap(
         self,

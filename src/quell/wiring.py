@@ -68,7 +68,10 @@ class RealWorld:
 
     @property
     def cwd(self) -> str:
-        return os.getcwd()
+        try:
+            return os.getcwd()
+        except FileNotFoundError:
+            return ""  # it was deleted under us; an ending needs none
 
     def now(self) -> str:
         return datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -91,7 +94,7 @@ class RealWorld:
     def registry(self, near: str) -> Registry | None:
         """The registry file that was named, or is found here or near that directory; else None."""
         named = self.registry_path or self.settings.registry
-        upwards = (self.cwd, near)
+        upwards = tuple(path for path in (self.cwd, near) if path)
         if not named and not any(_hermes_above(path) for path in upwards):
             return None
         from quell.mirrors import agent_sessions

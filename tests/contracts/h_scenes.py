@@ -161,6 +161,8 @@ for line in sys.stdin:
         time.sleep({saving})
         note("saved")
         sys.exit(0)
+while True:
+    signal.pause()  # headless: nobody will type
 """
 
 

@@ -11,7 +11,7 @@ from scenes import Played, adopted, event_types, list_names, started
 
 # -- G51: an agent ends itself ---------------------------------------------------------------------
 
-# Its children must go too, also the one that left the group; what it did not live to see is written.
+# Its children must go too, also the one that left the group; it does not live to see the record.
 SELF = """
 child(SLEEP, session=True)
 import subprocess
@@ -30,34 +30,33 @@ sleep()
 def ends_itself(house: House, begin, *words: str) -> Played:
     """Plays it to the end: the agent, which runs `quell WORDS` inside itself, is gone."""
     luna = begin(house, SELF.format(words=words))
-    note = next(house.root.glob("*.told"))
-    note.with_name(note.name + ".go").touch()
+    nod(house, "go")
     eventually(lambda: not alive(luna.pid), seconds=40)
-    if luna.run.keeper:
-        eventually(lambda: not alive(luna.run.keeper.pid))
+    eventually(lambda: not luna.keeper or not alive(luna.keeper))
     return luna
 
 
+# what it runs → (outcome, reason, detail) of the record
+ENDINGS = {
+    "stop": ("stopped", "self", ""),
+    "stop luna": ("stopped", "self", ""),
+    "stop luna --reason done": ("stopped", "done", ""),
+    "kill luna --reason done": ("killed", "killed", "done"),
+    "kill luna --force": ("killed", "killed", ""),
+    "kill all --yes": ("killed", "killed", ""),
+}
+
+
 @pytest.mark.parametrize("begin", [started, adopted])
-@pytest.mark.parametrize(
-    ("words", "outcome", "reason"),
-    [
-        (("stop",), "stopped", "self"),
-        (("stop", "luna"), "stopped", "self"),
-        (("kill", "luna"), "killed", "killed"),
-        (("kill", "luna", "--force"), "killed", "killed"),
-        (("kill", "all", "--yes"), "killed", "killed"),
-    ],
-    ids=["stop", "stop-luna", "kill-luna", "force", "all"],
-)
+@pytest.mark.parametrize("line", ENDINGS)
 def test_G51_an_agent_that_ends_itself_is_ended_and_recorded(
-    house: House, begin, words: tuple[str, ...], outcome: str, reason: str
+    house: House, begin, line: str
 ) -> None:
-    ends_itself(house, begin, *words)
+    ends_itself(house, begin, *line.split())
     eventually(lambda: list_names(house) == [])
     receipt = house.quell.receipt("luna")
-    told = (receipt.result, receipt.outcome, receipt.by, receipt.reason)
-    assert told == (Result.ENDED, outcome, "agent:luna", reason)
+    assert (receipt.outcome, receipt.reason, receipt.detail) == ENDINGS[line]
+    assert (receipt.result, receipt.by) == (Result.ENDED, "agent:luna")
     assert len(receipt.processes) >= 2  # the child that left the group is among them
     assert event_types(house).count("life.stopped") == 1
 
@@ -83,14 +82,36 @@ answer = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout
 tell(answer["agents"][0]["pid"], answer["agents"][0]["run"])
 while not os.path.exists(os.environ["QUELL_READY"] + ".go"):
     time.sleep(0.01)
+if {then!r}:
+    subprocess.run([sys.executable, "-m", "quell", *{then!r}])
+"""
+CHILD = "import signal, time; signal.alarm(90); time.sleep(90)"
+# One that was adopted before it starts the child: that is how quell knows whose child it is.
+WAITS_FIRST = """
+tell()
+while not os.path.exists(os.environ["QUELL_READY"] + ".begin"):
+    time.sleep(0.01)
 """
 
 
-def family(house: House, begin=started, **wish: str) -> tuple[Played, int, str]:
+def nod(house: House, word: str) -> None:
+    """Lets the only body of the house go on."""
+    note = next(house.root.glob("*.told"))
+    note.with_name(f"{note.name}.{word}").touch()
+
+
+def family(house: House, *then: str, **wish: str) -> tuple[Played, int, str]:
     """A parent, and the pid and run of the child that it started through quell."""
-    child = "import signal, time; signal.alarm(90); time.sleep(90)"
-    parent = begin(house, PARENT.format(child=child), name="parent", **wish)
+    parent = started(house, PARENT.format(child=CHILD, then=then), name="parent", **wish)
     return parent, int(parent.told[0]), parent.told[1]
+
+
+def adopted_family(house: House, *then: str) -> tuple[Played, int]:
+    body = WAITS_FIRST + PARENT.format(child=CHILD, then=then)
+    parent = adopted(house, body, name="parent")
+    nod(house, "begin")
+    note = next(house.root.glob("*.told"))
+    return parent, int(eventually(lambda: note.read_text().split())[0])
 
 
 @pytest.mark.parametrize("place", ["headless", "tmux"])
@@ -113,20 +134,23 @@ def test_G52_the_end_of_a_parent_is_the_end_of_its_child(
 
 
 def test_G52_so_it_is_with_a_parent_that_was_adopted(house: House) -> None:
-    """It was adopted before it started the child, which is how quell knows whose child that is."""
-    body = "tell()\nwhile not os.path.exists(os.environ['QUELL_READY'] + '.begin'):\n"
-    parent = adopted(
-        house,
-        body + "    time.sleep(0.01)\n" + PARENT.format(child="import time; time.sleep(90)"),
-        name="parent",
-    )
-    note = next(house.root.glob("*.told"))
-    note.with_name(note.name + ".begin").touch()
-    child = int(eventually(lambda: note.read_text().split())[0])
+    parent, child = adopted_family(house)
     told = house.json("kill", "parent")
     assert [receipt["agent"] for receipt in told["receipts"]] == ["child", "parent"]
     assert not alive(child)
     assert not alive(parent.pid)
+
+
+@pytest.mark.parametrize("spared", [True, False])
+def test_G52_a_parent_that_ends_itself_takes_its_child_along_unless_told_not_to(
+    house: House, *, spared: bool
+) -> None:
+    options = ("--no-children",) if spared else ("--yes",)
+    parent, child = adopted_family(house, "kill", "parent", *options)
+    nod(house, "go")
+    eventually(lambda: not alive(parent.pid))
+    eventually(lambda: list_names(house) == (["child"] if spared else []))
+    assert alive(child) is spared
 
 
 @pytest.mark.parametrize("verb", ["kill", "stop"])
@@ -155,10 +179,8 @@ def test_G52_a_parent_that_exits_leaves_its_child_and_its_keeper_does_not_wait(
     house: House,
 ) -> None:
     parent, child, _ = family(house)
-    note = next(house.root.glob("*.told"))
-    note.with_name(note.name + ".go").touch()
-    assert parent.run.keeper
-    eventually(lambda: not alive(parent.run.keeper.pid))
+    nod(house, "go")
+    eventually(lambda: not alive(parent.keeper))
     assert alive(child)
     assert list_names(house) == ["child"]
     receipt = house.quell.receipt("parent")
@@ -177,7 +199,7 @@ def test_G52_a_child_does_not_end_its_parent(house: House) -> None:
         "os.rename(path + '.new', path)\n"
         "time.sleep(90)\n"
     )
-    parent = started(house, PARENT.format(child=child), name="parent")
+    parent = started(house, PARENT.format(child=child, then=()), name="parent")
     answer = eventually(lambda: list(house.root.glob("*.answer")))[0].read_text()
     assert answer.startswith("1 ")
     assert "ancestors" in answer

@@ -19,7 +19,7 @@ from quell.core.run import Place
 from quell.life.adopt import AdoptWish
 from quell.life.spawn import Wish
 from quell.places.kitty import Kitty
-from scenes import DEAF, PROLOGUE, SLEEPS, eventually_told, fresh_note, started
+from scenes import DEAF, PROLOGUE, SLEEPS, eventually_told, fresh_note, number, started
 
 
 def in_tmux(house: House, name: str = "luna", body: str = SLEEPS, **wish: str):
@@ -45,7 +45,7 @@ def test_G12_an_agent_that_ignores_the_hangup_does_not_outlive_its_pane(
 ) -> None:
     wish = {"name": "luna", "place": "tmux", "server": "test", "grace": 0.3}
     luna = house.spawn("ignores_term", **wish).run
-    tree = {luna.keeper.pid, luna.process.pid, *below(luna.process.pid)}
+    tree = {number(luna.keeper), number(luna.process), *below(number(luna.process))}
     assert len(tree) == 3
     where = () if by_hand == ("kill-server",) else ("-t", luna.place.pane)
     house.tmux(*by_hand, *where)
@@ -82,8 +82,7 @@ def deaf_in_own_pane(house: House) -> int:
     house.tmux("new-session", "-d", "-s", "own", f"exec {command}")
     eventually_told(note)
     run = house.quell.adopt(AdoptWish("%0", name="luna", server="test")).run
-    assert run.process
-    return run.process.pid
+    return number(run.process)
 
 
 # -- G13: a name is a name, not a prefix -----------------------------------------------------------
@@ -126,13 +125,13 @@ def test_G14_the_pane_that_got_the_number_after_a_restart_is_untouched(house: Ho
 
 
 def test_G14_no_keys_are_typed_into_that_pane_either(house: House) -> None:
-    run = in_tmux(house).run
+    luna = in_tmux(house)
     house.tmux("kill-server")
-    eventually(lambda: not alive(run.keeper.pid))
+    eventually(lambda: not alive(luna.keeper))
     house.tmux("new-session", "-d", "-s", "other", "cat")
     assert house.panes() == ["%0"]
     with pytest.raises(Exception, match="gone"):
-        house.quell.world.place("tmux").type_line(run.place, ("C-u",), "/exit")
+        house.quell.world.place("tmux").type_line(luna.run.place, ("C-u",), "/exit")
     assert house.run("stop", "luna").returncode == 0
     assert house.tmux("capture-pane", "-p", "-t", "%0").strip() == ""
 

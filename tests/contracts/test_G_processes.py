@@ -1,7 +1,6 @@
-"""G1–G6: which process is meant, all of it, nobody else, and the moment it is gone."""
+"""G2 to G6: all of it, nobody else, and the moment it is gone."""
 
 import ast
-import json
 import os
 import signal
 import subprocess
@@ -13,13 +12,8 @@ import pytest
 
 import quell
 from house import House, alive, eventually
-from quell.core import ladder
-from quell.core.ports import Target
-from quell.core.process import Gone, ProcessId
 from quell.core.receipt import Result
 from quell.life.adopt import AdoptWish
-from quell.processes import identity
-from quell.processes.kernel import LinuxKernel
 from scenes import (
     DEAF,
     PROLOGUE,
@@ -29,129 +23,12 @@ from scenes import (
     end,
     eventually_told,
     fresh_note,
-    in_pid_namespace,
     list_names,
+    number,
     started,
     state_letter,
     stranger,
 )
-
-# -- G1: a pid that was given to somebody else -----------------------------------------------------
-
-NAMESPACE = """
-import json, os, signal, subprocess, sys, time
-from quell.core import ladder
-from quell.core.ports import Target
-from quell.core.process import Gone
-from quell.processes import identity
-from quell.processes.kernel import LinuxKernel
-
-def sleeper(**options):
-    return os.posix_spawn("/bin/sleep", ("sleep", "90"), {}, **options)
-
-def replaced(pid, **options):
-    "Ends `pid`; the next process gets its number."
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    with open("/proc/sys/kernel/ns_last_pid", "w") as file:
-        file.write(str(pid - 1))
-    return sleeper(**options)
-
-def climbed(process):
-    target = Target("run", "", None, process, "", ladder.FORCE)
-    return LinuxKernel().climb([target], [], lambda _: None, lambda _: "")["run"]
-
-def lives(pid):
-    return os.waitpid(pid, os.WNOHANG) == (0, 0)
-
-def quell(*words):
-    return subprocess.run([sys.executable, "-m", "quell", *words], capture_output=True, text=True)
-"""
-
-
-def test_G1_a_kill_spares_the_stranger_who_got_the_pid(house: House) -> None:
-    play = """
-luna = sleeper()
-quell("adopt", str(luna), "--name", "luna").check_returncode()
-time.sleep(0.02)  # so that the start times differ
-innocent = replaced(luna)
-killed = quell("kill", "luna", "--json")
-by_number = quell("kill", str(luna))
-print(json.dumps([luna, innocent, lives(innocent), json.loads(killed.stdout), killed.returncode,
-                  by_number.returncode, by_number.stderr]))
-"""
-    told = json.loads(in_pid_namespace(house, NAMESPACE + play))
-    luna, innocent, lives, killed, code, by_number, complaint = told
-    assert innocent == luna
-    assert lives
-    assert (killed["receipts"][0]["result"], code) == ("already_ended", 0)
-    assert killed["receipts"][0]["processes"] == []
-    assert by_number == 1
-    assert "not an agent's" in complaint
-
-
-def test_G1_a_pid_that_was_reused_within_one_clock_tick_is_told_apart(house: House) -> None:
-    """Start times have a grain of 10 ms, so they alone would mix the two up."""
-    play = """
-for attempt in range(200):
-    luna = identity.identify(sleeper())
-    innocent = replaced(luna.pid, setpgroup=0)
-    if (innocent, identity.identify(innocent).start) == (luna.pid, luna.start):
-        break
-    os.kill(innocent, signal.SIGKILL)
-    os.waitpid(innocent, 0)
-else:
-    raise SystemExit("never within one tick")
-refused = identity.open_verified(luna) is None
-gone = isinstance(LinuxKernel().look(luna), Gone)
-print(json.dumps([luna.inode, refused, gone, climbed(luna).began, lives(innocent)]))
-"""
-    inode, refused, gone, began, lives = json.loads(in_pid_namespace(house, NAMESPACE + play))
-    if not inode:
-        pytest.skip("this kernel's pidfds carry no number of their own (Linux < 6.9)")
-    assert refused
-    assert gone
-    assert not began
-    assert lives
-
-
-def test_G1_the_group_that_a_stranger_leads_under_the_old_number_is_spared(house: House) -> None:
-    """A run is also looked for by the groups it led: their number must not be another's by now."""
-    play = """
-luna = identity.identify(sleeper(setpgroup=0))
-time.sleep(0.02)
-innocent = replaced(luna.pid, setpgroup=0)
-follower = sleeper(setpgroup=innocent)
-print(json.dumps([innocent == luna.pid, climbed(luna).began, lives(innocent), lives(follower)]))
-"""
-    told = json.loads(in_pid_namespace(house, NAMESPACE + play))
-    assert told == [True, False, True, True]
-
-
-@pytest.mark.parametrize("changed", ["start", "boot", "inode"])
-def test_G1_nothing_but_the_whole_identity_is_signalled(house: House, changed: str) -> None:
-    innocent, _ = stranger(house, SLEEPS)
-    real = identity.identify(innocent)
-    assert real
-    other = {
-        "start": real._replace(start=real.start - 1),
-        "boot": real._replace(boot="0" * 36),
-        "inode": real._replace(inode=real.inode + 1),
-    }[changed]
-    if changed == "inode" and not real.inode:
-        pytest.skip("this kernel's pidfds carry no number of their own (Linux < 6.9)")
-    assert identity.open_verified(other) is None
-    assert isinstance(identity.look(other), Gone)
-    assert not climbed(other).began
-    assert alive(innocent)
-    assert climbed(real).began  # the same climb does end it when it is the one that was meant
-    assert not alive(innocent)
-
-
-def climbed(process: ProcessId):
-    target = Target("run", "", None, process, "", ladder.FORCE)
-    return LinuxKernel().climb([target], [], lambda _: None, lambda _: "")["run"]
-
 
 # -- G2: neither a pid nor a group nor a pane is the whole tree ------------------------------------
 
@@ -184,9 +61,9 @@ def test_G2_the_job_of_a_shell_in_a_pane_dies_with_its_runaway_child(house: Hous
     wish = quell.life.spawn.Wish("command", shell, "luna", place="tmux", server="test")
     run = house.quell.spawn(wish).run
     job, group, escaped = typed_job(house, run.place.pane)
-    assert group == job != run.process.pid  # the shell's group does not hold it
+    assert group == job != number(run.process)  # the shell's group does not hold it
     assert house.kill("luna", grace=0.3)[0].receipts[0].result is Result.ENDED
-    assert not any(map(alive, (run.process.pid, job, escaped)))
+    assert not any(map(alive, (number(run.process), job, escaped)))
 
 
 def test_G2_the_same_in_a_pane_that_quell_did_not_open(house: House) -> None:

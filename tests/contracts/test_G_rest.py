@@ -7,7 +7,7 @@ import pytest
 
 from house import House, alive, descendants, eventually
 from quell.life.spawn import Spawned
-from scenes import DEAF, SLEEPS, adopted, end, event_types, list_names, started
+from scenes import DEAF, SLEEPS, adopted, end, event_types, list_names, number, started
 
 # -- G48: a dry run names everybody and ends nobody ------------------------------------------------
 
@@ -16,7 +16,7 @@ def tree_of(house: House, spawned: Spawned) -> set[int]:
     """The truth, by the eyes of this test: all below it but tmux is the run's."""
     server = spawned.run.place.server_pid
     tree = {pid for pid in descendants() if pid != server}
-    assert {spawned.run.keeper.pid, spawned.run.process.pid} < tree
+    assert {number(spawned.run.keeper), number(spawned.run.process)} < tree
     return tree
 
 
@@ -64,9 +64,9 @@ def test_G48_reap_shows_what_it_would_end(house: House, words: tuple[str, ...]) 
     assert house.run("stop", "luna", "--mode", "soft").returncode == 0
     tree = tree_of(house, luna)
     told = house.json("reap", *words)
-    assert [orphan["pid"] for orphan in told["orphans"]] == [luna.run.process.pid]
+    assert [orphan["pid"] for orphan in told["orphans"]] == [number(luna.run.process)]
     assert pids(told["receipts"]) == (tree if words else set())
-    assert str(luna.run.process.pid) in house.run("reap", *words).stdout
+    assert str(number(luna.run.process)) in house.run("reap", *words).stdout
     assert all(map(alive, tree))
     assert "orphan.ended" not in event_types(house)
     assert house.run("reap", "--yes").returncode == 0
@@ -166,8 +166,7 @@ def test_G50_the_end_of_an_orphan_is_on_record(house: House) -> None:
 def test_G50_an_end_that_nobody_asked_for_says_so(house: House) -> None:
     luna = started(house, SLEEPS)
     end(luna.pid)
-    assert luna.run.keeper
-    eventually(lambda: not alive(luna.run.keeper.pid))
+    eventually(lambda: not alive(luna.keeper))
     assert list_names(house) == []
     told = last(house, "life.stopped")
     assert (told["by"], told["reason"], told["outcome"]) == ("agent", "crashed", "failed")

@@ -156,9 +156,7 @@ def test_G47_arguments_directory_and_environment_arrive_literally(house: House) 
     folder.mkdir()
     note = fresh_note(house)
     body = (
-        "import json\n"
-        "tell(json.dumps([sys.argv[1:], os.getcwd(), os.environ['HOSTILE']]))\n"
-        "sleep()"
+        "import json\ntell(json.dumps([sys.argv[1:], os.getcwd(), os.environ['HOSTILE']]))\nsleep()"
     )
     done = house.run(
         "spawn", "--in", "tmux", "-L", "test", "--name", "luna", "--session", "#(touch pwned)",

@@ -57,7 +57,7 @@ def interrupted(house: House, luna: Played, *, grace: float) -> None:
     """Starts a kill and ends it with -9 once TERM has gone out, long before the agent ends."""
     killer = background(house, "kill", "luna", "--grace", str(grace), "--reason", "first")
     world = house.quell.world
-    if luna.run.keeper:
+    if luna.keeper:
         eventually(lambda: world.kernel.journal(world.rundir(luna.run.id)).rungs)
     else:
         eventually(lambda: "life.rung" in event_types(house))
@@ -73,7 +73,7 @@ def test_G23_the_keeper_finishes_what_a_killed_killer_began(house: House) -> Non
     assert (seen["name"], seen["state"]) == ("luna", "stopping")
     assert "interrupted" in seen["note"]
     eventually(lambda: not alive(luna.pid))
-    eventually(lambda: not alive(luna.run.keeper.pid))
+    eventually(lambda: not alive(luna.keeper))
     assert agents(house) == []  # this very command has recorded it
     receipt = house.quell.receipt("luna")
     told = (receipt.outcome, receipt.by, receipt.reason, receipt.detail)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from complaints import USAGE, complaint
 from house import House, alive
 
@@ -42,26 +43,19 @@ def test_spawn_refuses_a_broken_file(house: House, text: str | bytes, told: str)
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("verb", ["kill", "stop"])
-def test_kill_and_stop_refuse_it_before_the_first_signal(house: House, verb: str) -> None:
+@pytest.mark.parametrize(
+    "verb", [("kill",), ("kill", "--force"), ("stop",), ("stop", "--mode", "soft")]
+)
+def test_no_ending_begins_with_it(house: House, verb: tuple[str, ...]) -> None:
+    """Said before the ending is claimed, so that nothing is left half-way."""
     run = house.spawn(name="luna").run
     written(house, "[kill]\ngrace = -1\n")
-    what, hint = complaint(house.run(verb, "luna"), USAGE)
+    what, hint = complaint(house.run(*verb, "luna"), USAGE)
     assert "config.toml" in what
     assert "mend" in hint
     assert run.process
     assert alive(run.process.pid)
     assert [agent["state"] for agent in house.json("list")["agents"]] == ["running"]
-
-
-def test_a_kill_that_needs_no_setting_does_not_ask_for_one(house: House) -> None:
-    """Whoever must end an agent now cannot be told to mend a file first."""
-    run = house.spawn(name="luna").run
-    written(house, "[kill\n")
-    done = house.run("kill", "--force", "luna")
-    assert done.returncode == 0, done.stderr
-    assert run.process
-    assert not alive(run.process.pid)
 
 
 def test_looking_needs_no_settings(house: House) -> None:

@@ -1,6 +1,7 @@
 """Names that would hurt a path, a tmux target or a shell: refused before anything exists."""
 
 import pytest
+
 from complaints import USAGE, complaint
 from house import House
 

@@ -1,34 +1,26 @@
 """PIDs that are nobody's agent: refused in one line, and never signalled."""
+# ruff: noqa: N802 - a test carries the id of the contract's item that it proves
 
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
 
 import pytest
-from complaints import FAILED, complaint
-from house import House, alive, eventually
 
+from complaints import FAILED, complaint
+from house import House, alive
 from quell.core.process import process_text
 from quell.processes import identity
+from scenes import SLEEPS, end, stranger
+from unprivileged import handed_over, unprivileged
 
 HUGE = str(2**22 + 1)  # above the kernel's own limit
-STRANGER = 65534
 
 
-def sleeper(house: House, **options: object) -> int:
-    """A process that quell knows nothing of; its shell tells when it is there."""
-    ready = house.root / "sleeper.ready"
-    script = f"import signal; signal.alarm(100); open({str(ready)!r}, 'w').close(); signal.pause()"
-    pid = house.process(*house.script(script), **options).pid
-    eventually(ready.exists)
-    return pid
-
-
-def ended(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not alive(pid))
+def sleeper(house: House) -> int:
+    """A process that quell knows nothing of."""
+    return stranger(house, SLEEPS)[0]
 
 
 @pytest.mark.parametrize("target", ["0", "1", "pid:0", "pid:1", "01"])
@@ -67,7 +59,7 @@ def test_an_ancestors_pid_is_refused(house: House, verb: str, above: str) -> Non
 
 def test_a_pid_that_nobody_has_is_not_found(house: House) -> None:
     pid = sleeper(house)
-    ended(pid)
+    end(pid)
     os.waitpid(pid, 0)
     for verb in ("kill", "adopt"):
         what, _ = complaint(house.run(verb, str(pid)), FAILED)
@@ -86,12 +78,12 @@ def test_a_stranger_is_refused_by_name_and_not_signalled(house: House) -> None:
     assert f"PID {pid} is not an agent's" in what
     assert f"quell adopt {pid}" in hint
     assert alive(pid)
-    ended(pid)
+    end(pid)
 
 
 def test_a_zombie_is_not_adopted(house: House) -> None:
     pid = sleeper(house)
-    ended(pid)  # and not reaped by us
+    end(pid)  # and not reaped by us
     complaint(house.run("adopt", str(pid)), FAILED)
 
 
@@ -118,39 +110,33 @@ def test_a_member_that_was_not_written_down_means_its_agent(house: House) -> Non
 
 
 @pytest.fixture
-def strangers_house(house: House) -> House:
-    """The same house, run by somebody without rights over root's processes."""
+def shared(house: House) -> House:
+    """The house of somebody without rights over the processes of this test."""
     if os.geteuid():
         pytest.skip("needs root: only root can start processes of two users")
-    house.root.chmod(0o755)
-    for path in (house.home, house.state):
-        os.chown(path, STRANGER, STRANGER)
-    return house
+    return handed_over(house)
 
 
-def as_stranger(house: House, *args: str) -> subprocess.CompletedProcess[str]:
-    return house.run(*args, user=STRANGER, group=STRANGER, extra_groups=[])
-
-
-def test_another_users_pid_is_refused(strangers_house: House) -> None:
-    pid = sleeper(strangers_house)
-    what, _ = complaint(as_stranger(strangers_house, "kill", str(pid)), FAILED)
+def test_another_users_pid_is_refused(shared: House) -> None:
+    pid = sleeper(shared)
+    what, _ = complaint(unprivileged(shared, "kill", str(pid)), FAILED)
     assert f"PID {pid} is not an agent's" in what
     assert alive(pid)
-    ended(pid)
+    end(pid)
 
 
-def test_another_users_agent_is_denied_and_kept_on_record(strangers_house: House) -> None:
-    """H30: the kernel refuses; quell says so, exits 1, and goes on counting it as alive."""
-    pid = sleeper(strangers_house)
-    adopted = as_stranger(strangers_house, "adopt", "--name", "luna", str(pid))
+def test_H30_H37_another_users_agent_is_denied_and_stays_on_record(shared: House) -> None:
+    """The kernel refuses; quell says so, exits 1, and goes on counting it as alive."""
+    pid = sleeper(shared)
+    adopted = unprivileged(shared, "adopt", "--name", "luna", str(pid))
     assert adopted.returncode == 0, adopted.stderr
-    done = as_stranger(strangers_house, "kill", "--grace", "0.1", "luna")
+    done = unprivileged(shared, "kill", "--grace", "0.1", "luna")
     assert done.returncode == FAILED
     assert f"Permission denied to kill process group {pid} for 'luna'" in done.stderr
+    assert "Traceback" not in done.stderr
     assert alive(pid)
-    assert as_stranger(strangers_house, "list", "--names").stdout == "luna\n"
-    ended(pid)
+    assert unprivileged(shared, "list", "--names").stdout == "luna\n"
+    end(pid)
 
 
 # -- reused --------------------------------------------------------------------------------------
@@ -176,7 +162,7 @@ def test_a_reused_pid_is_never_signalled(house: House, target: str) -> None:
     assert done.returncode == (FAILED if target == "PID" else 0), done.stderr
     assert alive(pid)
     assert house.json("list")["agents"] == []
-    ended(pid)
+    end(pid)
 
 
 def test_an_orphan_whose_pid_was_reused_is_forgotten_not_signalled(house: House) -> None:
@@ -190,4 +176,4 @@ def test_an_orphan_whose_pid_was_reused_is_forgotten_not_signalled(house: House)
     for args in (("kill", "all"), ("reap", "--yes")):
         assert house.run(*args).returncode == 0
     assert alive(pid)
-    ended(pid)
+    end(pid)

@@ -1,9 +1,10 @@
 """Spawns that cannot work: the reason in one line, and a record that says the same."""
 
-import os
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
+
 from complaints import FAILED, USAGE, complaint
 from house import House, descendants
 
@@ -21,18 +22,18 @@ def test_a_command_that_does_not_exist(house: House, where: tuple[str, ...]) -> 
     assert (agent["state"], agent["outcome"], agent["reason"]) == ("ended", "failed", "not_started")
     receipt = house.json("receipt", "luna")
     assert receipt["detail"] == "cannot start /no/such/command: No such file or directory"
-    assert (receipt["outcome"], receipt["proof"]) == ("failed", "proven")
+    assert receipt["outcome"] == "failed"
     assert house.json("list")["agents"] == []
 
 
-@pytest.mark.parametrize("program", ["plain text", "a directory", "not executable"])
+@pytest.mark.parametrize("program", ["no program", "a directory", "not executable"])
 def test_a_command_that_cannot_be_executed(house: House, program: str) -> None:
     path = house.root / "program"
     if program == "a directory":
         path.mkdir()
     else:
-        path.write_text("neither a script nor a program")
-        path.chmod(0o755 if program == "plain text" else 0o644)
+        path.write_bytes(b"\0\0 neither a script nor a program")
+        path.chmod(0o755 if program == "no program" else 0o644)
     what, _ = complaint(house.run("spawn", "--name", "luna", "--", str(path)), FAILED)
     assert what.startswith(f"'luna' did not start: cannot start {path}: ")
     assert house.json("receipt", "luna")["outcome"] == "failed"
@@ -68,16 +69,31 @@ def test_a_cwd_that_is_a_file(house: House) -> None:
     complaint(house.run("spawn", "--cwd", str(file), "--", "sleep", "100"), USAGE)
 
 
-def test_a_caller_whose_own_directory_is_gone(house: House) -> None:
+def from_a_deleted_directory(house: House, *args: str) -> subprocess.CompletedProcess[str]:
     gone = house.root / "gone"
     gone.mkdir()
-    line = f'cd "{gone}" && rmdir "{gone}" && exec "$0" -m quell spawn -- sleep 100'
-    shell = house.process("sh", "-c", line, os.sys.executable, stdout=-1, stderr=-1)  # type: ignore[attr-defined]
-    out, err = shell.communicate(timeout=60)
-    assert b"Traceback" not in err
-    assert err.startswith(b"error: ")
-    assert shell.returncode in {FAILED, USAGE}
-    assert out == b""
+    line = 'cd "$0" && rmdir "$0" && exec "$@"'
+    return subprocess.run(
+        ["sh", "-c", line, str(gone), sys.executable, "-m", "quell", *args],
+        env=house.env, cwd=house.root, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+def test_a_caller_whose_own_directory_is_gone(house: House) -> None:
+    what, hint = complaint(from_a_deleted_directory(house, "spawn", "--", "sleep", "100"), USAGE)
+    assert what == "the directory you are in was deleted"
+    assert "--cwd" in hint
+    assert house.quell.events() == []
+
+
+def test_a_spawn_elsewhere_and_a_kill_need_no_directory_to_stand_in(house: House) -> None:
+    """A worktree that was removed under its shell is no reason to leave an agent alive."""
+    where = ("--name", "luna", "--cwd", str(house.root))
+    spawned = from_a_deleted_directory(house, "spawn", *where, "--", "sleep", "100")
+    assert spawned.returncode == 0, spawned.stderr
+    done = from_a_deleted_directory(house, "kill", "luna")
+    assert done.returncode == 0, done.stderr
+    assert house.json("list")["agents"] == []
 
 
 @pytest.mark.parametrize(
@@ -125,10 +141,10 @@ def test_run_says_the_same_and_exits_as_a_shell_would(house: House) -> None:
     assert house.json("receipt", "luna")["outcome"] == "failed"
 
 
-def test_an_unwritable_directory_of_runs_is_said_once(house: House) -> None:
+@pytest.mark.parametrize("verb", ["spawn", "run"])
+def test_a_run_whose_directory_cannot_be_made(house: House, verb: str) -> None:
     (house.state / "runs").write_text("in the way")
-    what, _ = complaint(house.run("spawn", "--name", "luna", "--", "sleep", "100"), FAILED)
-    assert "luna" in what
+    what, _ = complaint(house.run(verb, "--name", "luna", "--", "sleep", "100"), FAILED)
+    assert "'luna'" in what
     [agent] = house.json("list", "--all")["agents"]
-    assert agent["outcome"] == "failed"
-    Path(house.state / "runs").unlink()
+    assert (agent["state"], agent["outcome"]) == ("ended", "failed")

@@ -4,6 +4,7 @@
 import sys
 
 import pytest
+
 from complaints import FAILED, USAGE, complaint
 from house import House, alive
 

@@ -7,7 +7,7 @@ import pytest
 
 from house import House, alive, eventually
 from scenes import state_letter
-from shells import Shell, agent, keeper_of, run_of
+from shells import Shell, agent, keeper_of
 
 HEARS_INT = "hear(signal.SIGINT)\nwait()"
 
@@ -74,7 +74,7 @@ def test_ctrl_z_and_bg_lets_it_run_on_without_the_terminal(house: House) -> None
     log.await_line("SIGCONT")
     eventually(lambda: state_letter(pid) != "T")
     assert shell.ask("echo here") == "here"
-    assert shell.front() == shell.pid
+    eventually(lambda: shell.front() == shell.pid)
     house.kill("luna")
     assert shell.ask("echo here") == "here"
 
@@ -113,7 +113,7 @@ def test_a_background_job_does_not_steal_the_terminal(house: House) -> None:
     pid = log.await_pid()
     eventually(lambda: state_letter(pid) == "T")
     eventually(lambda: state_letter(keeper_of(house, "luna")) == "T")
-    assert shell.front() == shell.pid
+    eventually(lambda: shell.front() == shell.pid)
     assert shell.ask("echo here") == "here"
     shell.type("fg")
     eventually(lambda: shell.front() == os.getpgid(pid))
@@ -245,5 +245,4 @@ def test_the_agent_leads_a_group_of_its_own_and_the_keeper_stays_behind(house: H
     keeper = keeper_of(house, "luna")
     assert os.getpgid(pid) == pid == shell.front()
     assert os.getpgid(keeper) == keeper
-    assert run_of(house, "luna").process.pid == pid
     house.kill("luna")

@@ -78,7 +78,7 @@ class Kind(NamedTuple):
 
     def picked(self, args: tuple[str, ...]) -> tuple[bool, str]:
         """Whether the arguments choose a conversation themselves, and which, if they say."""
-        for arg, following in zip(args, (*args[1:], ""), strict=True):
+        for arg, following in zip(args, (*args[1:], ""), strict=False):
             flag, _, value = arg.partition("=")
             if flag in self.picks:
                 named = value or following

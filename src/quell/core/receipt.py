@@ -56,6 +56,7 @@ class Conversation(NamedTuple):
     resume: str = ""
     found_by: str = ""  # live, hook, spawn, row, scan, cache
     why: str = ""  # when there is no resume line
+    purged: tuple[str, ...] = ()  # the files that were deleted on request
 
 
 class Receipt(NamedTuple):
@@ -106,7 +107,10 @@ def receipt_from_json(data: dict[str, Any]) -> Receipt:
     ):
         parts[key] = tuple(shape(**row) for row in parts.get(key, ()))
     parts["pane"] = Pane(**parts["pane"])
-    parts["conversation"] = Conversation(**parts["conversation"])
+    told: dict[str, Any] = parts["conversation"]
+    known: dict[str, Any] = {key: told[key] for key in Conversation._fields if key in told}
+    known["purged"] = tuple(known.get("purged", ()))
+    parts["conversation"] = Conversation(**known)
     for key in ("tasks", "warnings"):
         parts[key] = tuple(parts.get(key, ()))
     return Receipt(**parts)

@@ -60,7 +60,7 @@ def line_of(receipt: Receipt) -> tuple[str, bool]:
     group = f"Process group {pid}" if pid else "Process group"
     sentences = {
         Result.ENDED: ended,
-        Result.ALREADY_ENDED: f"{group} not found for '{name}' (already terminated)",
+        Result.ALREADY_ENDED: already_words(receipt, group),
         Result.LET_GO: f"Let go of '{name}'; process group {pid} runs on as an orphan",
         Result.WOULD_END: f"Would end '{name}' ({receipt.place}), {len(receipt.processes)} alive:",
         Result.PERMISSION_DENIED: f"Permission denied to kill process group {pid} for '{name}'",
@@ -68,6 +68,12 @@ def line_of(receipt: Receipt) -> tuple[str, bool]:
         Result.SURVIVORS: f"'{name}' could not be ended: {len(receipt.survivors)} still there",
     }
     return sentences.get(receipt.result, f"error: {receipt.detail}"), receipt.result in FAILURES
+
+
+def already_words(receipt: Receipt, group: str) -> str:
+    if receipt.pid is None and receipt.detail:  # a row of the registry file, without a run
+        return receipt.detail
+    return f"{group} not found for '{receipt.agent}' (already terminated)"
 
 
 def ended_words(receipt: Receipt) -> str:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from quell.core.agent import Agent, checked_name, next_name
-from quell.core.errors import BadRequest, NoSuchAgent, Refused
+from quell.core.errors import Ambiguous, BadRequest, NoSuchAgent, Refused
 from quell.core.lifecycle import State
 from quell.core.ports import World
 from quell.core.run import Place, Run
@@ -23,6 +23,7 @@ class AdoptWish(NamedTuple):
     tag: str = ""
     team: str = ""
     conversation: str = ""
+    pane: str = ""  # which pane, where the session has several
 
 
 def adopt(world: World, wish: AdoptWish) -> Spawned:
@@ -34,7 +35,9 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
     process = world.kernel.identify(pid)
     if process is None:
         raise NoSuchAgent(wish.target)
-    kind = wish.kind or world.recognise(world.kernel.argv(pid))
+    shown = shown_program(world, pid)
+    argv = world.kernel.argv(shown)
+    kind = wish.kind or world.recognise(argv)
     if kind not in world.kind_names():
         raise BadRequest(
             f"'{kind}' is no kind of agent", f"use one of {', '.join(world.kind_names())}"
@@ -43,8 +46,8 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
     agent = Agent(
         name=checked_name(wish.name) if wish.name else next_name(kind, taken),
         kind=kind,
-        cwd=world.kernel.cwd(pid) or "/",
-        args=world.kernel.argv(pid) if kind == "command" else world.kernel.argv(pid)[1:],
+        cwd=world.kernel.cwd(shown) or "/",
+        args=argv if kind == "command" else argv[1:],
         place=place.name if place.name != "terminal" else "headless",
         server=place.server,
         tag=checked_name(wish.tag, "tag") if wish.tag else "",
@@ -74,8 +77,20 @@ def found(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
         if int(target) <= 1:
             raise Refused(f"PID {target} is never an agent", NAME_ONE)
         return Place("terminal"), int(target)
-    pane = target.removeprefix("session:")
-    return world.place("tmux").adopt(pane, wish.server, run_id)
+    tmux = world.place("tmux")
+    try:
+        return tmux.adopt(target.removeprefix("session:"), wish.server, run_id)
+    except Ambiguous:
+        if not wish.pane:
+            raise
+        return tmux.adopt(wish.pane, wish.server, run_id)
+
+
+def shown_program(world: World, pid: int) -> int:
+    """The agent itself, where the pane's own process is a shell that started it."""
+    front = world.kernel.front(pid)
+    known = front and world.recognise(world.kernel.argv(front)) != "command"
+    return front if known else pid
 
 
 def check_adoptable(world: World, pid: int) -> None:

@@ -91,7 +91,7 @@ def _scan(world: World, agent: Agent, run: Run, kind: Kind) -> str:
         paths = [path for one in kind.conversation for path in world.disk.glob(f"{root}/{one}")]
         answers = [world.disk.query(path, kind.database.newest, {"cwd": cwd}) for path in paths]
         return next((answer[0] for answer in answers if answer), "")
-    since = _seconds(run.started_at)
+    since = _seconds(run.started_at) if run.keeper else 0.0  # an adopted one is older than its run
     newest: list[tuple[float, str]] = []
     for template in kind.conversation[:1]:
         key = kind.cwd_key(cwd) if kind.cwd_key else ""

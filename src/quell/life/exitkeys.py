@@ -13,7 +13,7 @@ def type_exit(world: World, run: Run, agent: Agent) -> str:
     """Returns nothing, or why it was not typed. A question that comes back is answered once."""
     kind = world.kind(agent.kind)
     terminal = world.place(run.place.name)
-    trouble = not_in_front(world, run)
+    trouble = not_in_front(world, run, agent)
     if trouble:
         return f"its exit keys were not typed: {trouble}"
     try:
@@ -22,7 +22,7 @@ def type_exit(world: World, run: Run, agent: Agent) -> str:
             return ""
         screen = terminal.screen(run.place)
         for question, answer in kind.confirm:
-            if question in screen and not not_in_front(world, run):
+            if question in screen and not not_in_front(world, run, agent):
                 terminal.type_line(run.place, (), answer)
                 return ""
     except PlaceFailed as error:
@@ -30,7 +30,7 @@ def type_exit(world: World, run: Run, agent: Agent) -> str:
     return ""
 
 
-def not_in_front(world: World, run: Run) -> str:
+def not_in_front(world: World, run: Run, agent: Agent) -> str:
     """Why typing now could reach somebody else, or nothing."""
     seen = world.place(run.place.name).look(run.place, run.id)
     if not isinstance(seen, Present):
@@ -38,9 +38,12 @@ def not_in_front(world: World, run: Run) -> str:
     owner = run.keeper or run.process
     if owner is None or seen.pid != owner.pid:
         return f"the pane belongs to PID {seen.pid}"
-    if run.process is None or not world.kernel.in_front(run.process):
-        return "something else is in front in the pane"
-    return ""
+    if run.process is None or isinstance(world.kernel.look(run.process), Gone):
+        return "the agent is gone"
+    front = world.kernel.front(run.process.pid)
+    if front == run.process.pid or world.recognise(world.kernel.argv(front)) == agent.kind:
+        return ""
+    return f"PID {front} is in front in the pane, not the agent"
 
 
 def left(world: World, run: Run, seconds: float) -> bool:

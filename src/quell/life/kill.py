@@ -84,15 +84,19 @@ def end_all(
     others = [run for run in runs if run is not myself]
     receipts = {run.id: r for run, r in zip(others, end_runs(world, others, way), strict=True)}
     if myself is not None:
-        command = (verb, f"id:{myself.id}", "--grace", str(ladders.grace_of(way.ladder)))
+        why = way.ending.detail if verb == "kill" else way.ending.reason
+        grace = str(ladders.grace_of(way.ladder))
+        # Its children are among the others, or were meant to be spared.
+        command = (verb, f"id:{myself.id}", "--no-children", "--grace", grace, "--reason", why)
         receipts[myself.id] = end_from_outside(world, who, myself, command)
     return receipts
 
 
 def chosen_ladder(world: World, wish: KillWish) -> Ladder:
+    settings = world.settings  # a broken file is said before anything is claimed
     if wish.force:
         return ladders.FORCE
-    grace = world.settings.kill_grace if wish.grace is None else wish.grace
+    grace = settings.kill_grace if wish.grace is None else wish.grace
     return ladders.with_grace(ladders.KILL, grace)
 
 

@@ -81,6 +81,13 @@ def visible(screen: str) -> dict[str, Any]:
     return {"last_visible_status": "\n".join(lines[-STATUS_LINES:])} if lines else {}
 
 
+def note_purge(mirrored: Mirrored, at: str, paths: Troubles) -> Troubles:
+    """Purging is no end state: the status stays, the conversation is gone."""
+    return _update(
+        mirrored, {"resumable": False, "purged_at": at[:19] + "Z", "purged_paths": ", ".join(paths)}
+    )
+
+
 def write_resumed(world: World, agent: Agent, run: Run) -> Troubles:
     """The row is running again: end fields go, the conversation's id and the new pane come."""
     mirrored, troubles = find_row(world, agent, run)

@@ -1,18 +1,38 @@
 """Brings back an agent that has ended: the same conversation in a new run."""
 
 import os
+from enum import StrEnum
 from typing import NamedTuple
 
-from quell.core.errors import NoSuchAgent, NotResumable, StillRunning
+from quell.core.agent import Agent
+from quell.core.errors import NoSuchAgent, NotResumable, PlaceFailed, StillRunning
+from quell.core.kind import Kind
 from quell.core.ports import World
+from quell.core.process import Gone
+from quell.core.run import Run
+from quell.life.capture import capture
 from quell.life.choose import Crowd
+from quell.life.conversation import find_conversation
+from quell.life.mirror import Troubles, write_resumed
 from quell.life.settle import settle
 from quell.life.spawn import Spawned, start
+
+WATCH = 10.0  # seconds in which a program shows whether it found its conversation
+GLANCE = 0.1
+CALM = 1.5  # a program without a note of its own: this long without a complaint is all we can see
+
+
+class Verdict(StrEnum):
+    RESUMED = "resumed"  # the program itself names this conversation
+    STARTED = "started"  # it came up and did not complain; it tells no more
+    FRESH = "fresh"  # it came up with another conversation
+    RESTARTED = "restarted"  # a kind without conversations
 
 
 class Resumed(NamedTuple):
     spawned: Spawned
-    warnings: tuple[str, ...]
+    verdict: Verdict
+    warnings: Troubles
 
 
 class ResumeWish(NamedTuple):
@@ -29,33 +49,83 @@ def resume(world: World, wish: ResumeWish) -> Resumed:
     """Same identity, directory, environment and place; refused while it still runs."""
     settle(world)
     crowd = Crowd(world)
-    chosen = crowd.choose(wish.name).candidates[0]
-    agent = crowd.agents.get(chosen.agent)
+    agent = crowd.agents.get(crowd.choose(wish.name).candidates[0].agent)
     if agent is None:
         raise NoSuchAgent(wish.name)
-    if any(run.live for run in world.store.runs_of(agent.name)[:1]):
+    last = world.store.runs_of(agent.name)[0]
+    if last.live:
         raise StillRunning(agent.name, f"quell resume {agent.name}")
+    agent, warnings = where_it_was(world, agent, wish)
     kind = world.kind(agent.kind)
-    warnings: tuple[str, ...] = ()
+    check_conversation(world, agent, kind)
+    session = wish.session or (last.place.session if agent.place == last.place.name else "")
+    argv = kind.resume_argv(agent.conversation, (*agent.args, *wish.args))
+    spawned = start(world, agent, argv, session=session, grace=None)
+    verdict = came_up(world, spawned, kind)
+    if verdict is Verdict.FRESH:
+        warnings += ("it came up with another conversation than the one on record",)
+    return Resumed(spawned, verdict, warnings + write_resumed(world, agent, spawned.run))
+
+
+def where_it_was(world: World, agent: Agent, wish: ResumeWish) -> tuple[Agent, Troubles]:
+    """The agent as it will start: as before, but for what was asked otherwise or is gone."""
+    warnings: Troubles = ()
     cwd = os.path.abspath(wish.cwd) if wish.cwd else agent.cwd
     if not world.disk.is_directory(cwd):
         warnings = (f"its directory {cwd} is gone; started in {world.cwd}",)
         cwd = world.cwd
+    place = wish.place or ("headless" if agent.place == "terminal" else agent.place)
+    server = wish.server or (agent.server if place == agent.place else "")
     conversation = wish.conversation or agent.conversation
-    if kind.resume and not conversation:
+    return agent._replace(cwd=cwd, place=place, server=server, conversation=conversation), warnings
+
+
+def check_conversation(world: World, agent: Agent, kind: Kind) -> None:
+    """Refused when the program would start afresh in silence."""
+    if not kind.resume:
+        return
+    if not agent.conversation:
         raise NotResumable(
             f"the conversation of '{agent.name}' is not known",
             f"give it with --conversation ID, or start afresh: quell spawn {kind.name}",
         )
-    last = world.store.runs_of(agent.name)[0]
-    place = wish.place or ("headless" if agent.place == "terminal" else agent.place)
-    session = wish.session or (last.place.session if place == agent.place else "")
-    agent = agent._replace(
-        cwd=cwd,
-        place=place,
-        server=wish.server or (agent.server if place == agent.place else ""),
-        conversation=conversation,
-    )
-    argv = kind.resume_argv(conversation, (*agent.args, *wish.args))
-    spawned = start(world, agent, argv, session=session, grace=None)
-    return Resumed(spawned, warnings)
+    found = find_conversation(world, agent)
+    if found.exists is False:
+        raise NotResumable(
+            f"conversation {agent.conversation} of '{agent.name}' is not on disk: {found.why}",
+            f"start afresh: quell spawn {kind.name}",
+        )
+
+
+def came_up(world: World, spawned: Spawned, kind: Kind) -> Verdict:
+    """Watches until the program shows which conversation it is in, or complains, or time is up."""
+    agent, run = spawned
+    if not kind.resume:
+        return Verdict.RESTARTED
+    waited = 0.0
+    while waited < WATCH and run.process is not None:
+        told = capture(world, agent._replace(conversation=""), run)
+        if told.found_by in ("live", "hook") and told.conversation:
+            same = told.conversation == agent.conversation
+            return Verdict.RESUMED if same else Verdict.FRESH
+        screen = _screen(world, run)
+        complaint = next((text for text in kind.lost if text in screen), "")
+        gone = isinstance(world.kernel.look(run.process), Gone)
+        if complaint or gone:
+            settle(world)
+            raise NotResumable(
+                f"'{agent.name}' did not come back: {complaint or 'it exited at once'}",
+                f"quell receipt {agent.name} --screen shows its last words",
+            )
+        if waited >= CALM and not kind.live_file:
+            return Verdict.STARTED
+        world.kernel.wait([run.process], GLANCE)
+        waited += GLANCE
+    return Verdict.STARTED
+
+
+def _screen(world: World, run: Run) -> str:
+    try:
+        return world.place(run.place.name).screen(run.place)
+    except PlaceFailed:
+        return ""

@@ -51,6 +51,7 @@ def start(
     world: World, agent: Agent, argv: tuple[str, ...], *, session: str = "", grace: float | None
 ) -> Spawned:
     """One new run of `agent`; the record is there before the process is."""
+    check_words(agent, argv)
     terminal = world.place(agent.place)
     run = new_run(world, agent, Place(agent.place, session=session, server=agent.server))
     world.store.add_run(agent, run)
@@ -69,13 +70,20 @@ def start(
             )
         )
     except (QuellError, OSError) as error:
-        world.kernel.discard(rundir)
-        record_end(world, run, Journal(failure=str(error), ended=True, proven=True))
-        if isinstance(error, OSError):
-            raise LaunchFailed(f"cannot start '{agent.name}': {error.strerror}") from error
-        raise
+        raise never_began(world, run, error) from error
     journal = world.kernel.await_birth(cradle, world.settings.spawn_timeout)
     return Spawned(agent, seen_born(world, run._replace(place=place), journal))
+
+
+def never_began(world: World, run: Run, error: QuellError | OSError) -> QuellError:
+    """Ends the run on record; returns what to raise."""
+    world.kernel.discard(world.rundir(run.id))
+    record_end(world, run, Journal(failure=str(error), ended=True, proven=True))
+    if isinstance(error, QuellError):
+        return error
+    return LaunchFailed(
+        f"cannot start '{run.agent}': {error.strerror}", f"quell receipt {run.agent} has the record"
+    )
 
 
 def seen_born(world: World, run: Run, journal: Journal) -> Run:
@@ -99,10 +107,14 @@ def run_here(world: World, wish: Wish, place: Place) -> None:
     settle(world)
     agent = agent_of(world, wish._replace(place=place.name))
     argv = world.kind(agent.kind).start_argv(agent.conversation, agent.args)
+    check_words(agent, argv)
     run = new_run(world, agent, place)
     world.store.add_run(agent, run)
     rundir = world.rundir(run.id)
-    cradle = world.kernel.prepare(rundir, order(world, agent, run, argv, wish.grace))
+    try:
+        cradle = world.kernel.prepare(rundir, order(world, agent, run, argv, wish.grace))
+    except OSError as error:
+        raise never_began(world, run, error) from error
     os.close(cradle.fifo)
     world.store.close()
     world.kernel.become_keeper(rundir)
@@ -119,7 +131,9 @@ def agent_of(world: World, wish: Wish) -> Agent:
     kind = world.kind(wish.kind)
     if not kind.program and not wish.args:
         raise BadRequest("no command given", "quell spawn [options] KIND, or -- COMMAND ARGS…")
-    cwd = os.path.abspath(wish.cwd or world.cwd)
+    cwd = os.path.normpath(os.path.join(world.cwd, wish.cwd))
+    if not os.path.isabs(cwd):
+        raise BadRequest("the directory you are in was deleted", "give an existing one with --cwd")
     if not world.disk.is_directory(cwd):
         raise BadRequest(f"{cwd} is not a directory", "give an existing one with --cwd")
     for word in ("tag", "team", "role", "task"):
@@ -149,6 +163,13 @@ def first_conversation(world: World, kind: Kind, args: tuple[str, ...]) -> str:
     if picked or not kind.choose_id or kind.is_subcommand(args):
         return named
     return world.new_uuid()
+
+
+def check_words(agent: Agent, argv: tuple[str, ...]) -> None:
+    """A null byte ends a word, and what follows would pass for a variable."""
+    words = (agent.cwd, *argv, *(text for pair in agent.env for text in pair))
+    if any("\0" in word for word in words):
+        raise BadRequest(f"a word for '{agent.name}' holds a null byte", "leave it out")
 
 
 def new_run(world: World, agent: Agent, place: Place) -> Run:

@@ -4,20 +4,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quell.core import ladder as ladders
-from quell.core.agent import Agent
 from quell.core.errors import NoTarget
 from quell.core.ladder import Ladder, Rung
-from quell.core.lifecycle import Outcome
-from quell.core.ports import Won, World
-from quell.core.process import Gone
+from quell.core.ports import World
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Ending, Orphan, Run
 from quell.core.selector import Chosen
+from quell.core.stopping import StopOptions, StopPlan, stop_plan
 from quell.life.before import Way
 from quell.life.caller import caller, check_authority
 from quell.life.choose import Crowd
-from quell.life.conversation import find_conversation
-from quell.life.ending import await_other
+from quell.life.ending import await_other, claimed
 from quell.life.kill import (
     Slain,
     choose_all,
@@ -27,16 +24,18 @@ from quell.life.kill import (
     self_target,
     told,
 )
+from quell.life.mirror import write_end
 from quell.life.preview import preview
+from quell.life.purge import check_purge, purged
 from quell.life.receipts import blank
 from quell.life.settle import ended, settle
 
 
 class StopWish(NamedTuple):
     targets: tuple[str, ...]
-    soft: bool = False  # let go: the process lives on, tracked as an orphan
+    options: StopOptions = StopOptions()
     grace: float | None = None
-    reason: str = ""
+    purge: bool = False  # also delete the conversation
     yes: bool = False
     children: bool = True
     dry_run: bool = False
@@ -50,22 +49,24 @@ def stop(world: World, wish: StopWish) -> list[Slain]:
     targets = wish.targets or ((myself,) if myself else ())
     if not targets:
         raise NoTarget("stop", "name an agent; only inside an agent does stop mean myself")
-    reason = wish.reason or ("self" if targets == (myself,) else "manual_stop")
-    outcome = Outcome.ARCHIVED if wish.soft else Outcome.STOPPED
-    ending = Ending(outcome, who.by, reason)
+    plan = stop_plan(wish.options, world.settings.stop_mode)
+    reason = "self" if targets == (myself,) and not wish.options.reason else plan.reason
+    ending = Ending(plan.outcome, who.by, reason)
     crowd = Crowd(world)
     chosen, slain = choose_all(world, crowd, targets)
-    runs = doomed_runs(world, crowd, chosen, with_children=wish.children and not wish.soft)
+    runs = doomed_runs(world, crowd, chosen, with_children=wish.children and not plan.let_go)
     check_authority(who, runs, groups_of(chosen), told_twice=wish.yes)
+    check_purge(wish.purge, told_twice=wish.yes)
+    way = Way(stop_ladder(world, wish, plan), ending, deregister=True, capture_id=plan.capture_id)
     if wish.dry_run:
         receipts = {run.id: preview(world, run, ending) for run in runs}
-    elif wish.soft:
-        receipts = {run.id: let_go(world, run, ending) for run in runs}
+    elif plan.let_go:
+        receipts = {run.id: let_go(world, run, way) for run in runs}
     else:
-        way = Way(stop_ladder(world, wish), ending, deregister=True)
         receipts = end_all(world, who, runs, way, "stop")
     left = {} if wish.dry_run else stopped_before(world, chosen)
-    return slain + [told(world, crowd, one, receipts, left) for one in chosen]
+    slain += [told(world, crowd, one, receipts, left) for one in chosen]
+    return purged(world, slain) if wish.purge and not wish.dry_run else slain
 
 
 def stopped_before(world: World, chosen: Sequence[Chosen]) -> dict[tuple[str, int], Receipt]:
@@ -81,22 +82,24 @@ def stopped_before(world: World, chosen: Sequence[Chosen]) -> dict[tuple[str, in
     return found
 
 
-def stop_ladder(world: World, wish: StopWish) -> Ladder:
+def stop_ladder(world: World, wish: StopWish, plan: StopPlan) -> Ladder:
     grace = world.settings.stop_grace if wish.grace is None else wish.grace
     exit_wait = ladders.checked_wait(world.settings.stop_exit_wait)
     return tuple(
         step._replace(wait=exit_wait) if step.rung is Rung.EXIT_KEYS else step
         for step in ladders.with_grace(ladders.STOP, grace)
+        if plan.exit_keys or step.rung is not Rung.EXIT_KEYS
     )
 
 
-def let_go(world: World, run: Run, ending: Ending) -> Receipt:
+def let_go(world: World, run: Run, way: Way) -> Receipt:
     """Takes the agent off the books, signals nothing, and remembers its process as an orphan."""
-    dead = run.owner if run.owner and isinstance(world.kernel.look(run.owner), Gone) else None
-    claim = world.store.claim(run.id, ending, world.kernel.me(), dead)
-    if not isinstance(claim, Won):
-        return await_other(world, run, Way((), ending))
-    agent = world.store.agent(run.agent) or Agent(run.agent, "command", "/")
+    one = claimed(world, run, way)
+    if isinstance(one, Receipt):
+        return one
+    if one is None:
+        return await_other(world, run, way)
+    run, agent, ending = one.run, one.agent, way.ending
     receipt = blank(run.agent, Result.LET_GO, world.now())._replace(
         run=run.id,
         kind=agent.kind,
@@ -106,11 +109,16 @@ def let_go(world: World, run: Run, ending: Ending) -> Receipt:
         outcome=ending.outcome.value,
         pid=run.process.pid if run.process else None,
         started_at=run.started_at,
-        conversation=find_conversation(world, agent),
+        conversation=one.conversation,
+        screen=one.screen,
+        warnings=one.warnings,
     )
     left: list[Orphan] = []
     if run.process:
         command = world.kernel.command(run.process.pid)
         left = [Orphan(run.id, run.agent, agent.tag, run.process, command, "archived")]
     world.store.end(ended(run, ending, world.now()), receipt, left)
+    if one.mirrored:
+        trouble = write_end(one.mirrored, ending, receipt, capture_id=way.capture_id)
+        receipt = receipt._replace(warnings=(*receipt.warnings, *trouble))
     return receipt

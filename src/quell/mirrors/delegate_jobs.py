@@ -42,16 +42,15 @@ def publish(root: str, job: str, news: News) -> None:
     with locked(stem + ".lock", path):
         was = files.content(path, follow=False)
         record = _record(path, was)
+        with files.translated(path):
+            os.chmod(path, 0o600)  # it holds the broker's password
         seq = max(_number(path, record), _last_in_log(stem + ".events.log")) + 1
         line = _line(job, seq, news)
         # The log first: if we die here, the next event's number is taken from it.
         files.append_line(stem + ".events.log", line)
         record |= {"last_seq": seq, "updated_at": news.at, "status": _status(record, news)}
-        indent = 2 if b"\n" in (was or b"").strip() else None
-        text = json.dumps(record, indent=indent, ensure_ascii=False) + "\n"
-        if not files.replace(path, was, text.encode("utf-8", "replace")):
+        if not files.replace(path, was, _encoded(record, was or b"")):
             raise RegistryFailed(f"{path} was written by somebody without its lock", "look at it")
-        os.chmod(path, 0o600)
     audit = os.path.join(root, "delegate_job_logs", job)
     if os.path.isdir(audit):
         files.append_line(os.path.join(audit, "events.ndjson"), line)
@@ -94,6 +93,13 @@ def _record(path: str, data: bytes | None) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise RegistryFailed(f"{path} holds no job", files.UNTOUCHED)
     return cast("dict[str, Any]", record)
+
+
+def _encoded(record: Mapping[str, Any], was: bytes) -> bytes:
+    """Laid out as it was before."""
+    indent = 2 if b"\n" in was.strip() else None
+    text = json.dumps(record, indent=indent, ensure_ascii=was.isascii()) + "\n"
+    return text.encode("utf-8", "backslashreplace")  # half a surrogate stays the escape it was
 
 
 def _number(path: str, record: Mapping[str, Any]) -> int:

@@ -54,16 +54,14 @@ def content(path: str, *, follow: bool = True) -> bytes | None:
     return data
 
 
-def replace(path: str, was: bytes | None, new: bytes, mode: int = 0o600) -> bool:
+def replace(path: str, was: bytes | None, new: bytes) -> bool:
     """Put `new` in the place of `was` at once; False if it is no longer `was`.
 
     The caller holds the lock; somebody with an editor does not. A crash leaves one or the other.
     """
     with translated(path):
-        before = writable(path)
-        kept = mode if before is None else stat.S_IMODE(before.st_mode)
         waiting = path + ".tmp"
-        _write(waiting, new, kept, before)
+        _write(waiting, new, writable(path))
         if content(path) != was:
             os.unlink(waiting)
             return False
@@ -75,9 +73,8 @@ def replace(path: str, was: bytes | None, new: bytes, mode: int = 0o600) -> bool
 def back_up(path: str, data: bytes) -> None:
     """`data` in `<path>.bak`, as private as the file itself."""
     with translated(path):
-        before = writable(path)
         waiting = path + ".bak.tmp"
-        _write(waiting, data, stat.S_IMODE(before.st_mode) if before else 0o600, before)
+        _write(waiting, data, writable(path))
         os.replace(waiting, path + ".bak")
 
 
@@ -93,7 +90,7 @@ def append_line(path: str, line: str) -> None:
             os.fsync(fd)
 
 
-def _writable(path: str) -> os.stat_result | None:
+def writable(path: str) -> os.stat_result | None:
     """A file or directory without any write bit is meant to stay, also where root is asked."""
     try:
         found = os.stat(path)
@@ -107,17 +104,14 @@ def _writable(path: str) -> os.stat_result | None:
     return found
 
 
-def _write(path: str, data: bytes, mode: int, owner: os.stat_result | None) -> None:
+def _write(path: str, data: bytes, like: os.stat_result | None) -> None:
     """A file of its own, on the disk when this returns; what a crash left there goes first."""
     with suppress(FileNotFoundError):
         os.unlink(path)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(fd, "wb") as file:
-            if owner and (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
-                with suppress(PermissionError):  # root may; a member of the group need not
-                    os.fchown(fd, owner.st_uid, owner.st_gid)
-            os.fchmod(fd, mode)
+            _make_like(fd, like)
             file.write(data)
             file.flush()
             os.fsync(fd)
@@ -125,6 +119,16 @@ def _write(path: str, data: bytes, mode: int, owner: os.stat_result | None) -> N
         with suppress(FileNotFoundError):
             os.unlink(path)
         raise
+
+
+def _make_like(fd: int, like: os.stat_result | None) -> None:
+    """The same owner, as far as we may, and the same mode; private if there is none to follow."""
+    if like is None:
+        return
+    if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+        with suppress(PermissionError):  # root may; a member of the group need not
+            os.fchown(fd, like.st_uid, like.st_gid)
+    os.fchmod(fd, stat.S_IMODE(like.st_mode))
 
 
 def _sync_directory(path: str) -> None:

@@ -43,24 +43,25 @@ def place_of(text: str, index: int) -> tuple[int, int]:
 
 
 def _events(text: str) -> Iterator[Any]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-    from ruamel.yaml.reader import ReaderError
+    import ruamel.yaml
 
+    yaml: Any = ruamel.yaml.YAML(typ="safe", pure=True)
     try:
-        yield from YAML(typ="safe", pure=True).parse(text)
-    except ReaderError as error:
-        line, column = place_of(text, error.position)
-        raise Malformed(
-            f"the character {error.character!r} may not be there", line, column
-        ) from error
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        yield from yaml.parse(text)
+    except (ruamel.yaml.YAMLError, ValueError, OverflowError, LookupError, AttributeError) as error:
+        # Instead of refusing, the parser stumbles over some texts, such as the escape \UFFFFFFFF.
+        raise _told(text, error) from error
+
+
+def _told(text: str, error: Any) -> Malformed:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark:
         why = error.problem or error.context or "it is no YAML"
-        raise Malformed(why, mark.line + 1, mark.column + 1) from error
-    except (YAMLError, ValueError, OverflowError, LookupError, AttributeError) as error:
-        # The parser stumbles over some texts, such as the escape \UFFFFFFFF, instead of refusing.
-        raise Malformed(f"it cannot be parsed ({error})", 1) from error
+        return Malformed(why, mark.line + 1, mark.column + 1)
+    if hasattr(error, "position"):
+        line, column = place_of(text, error.position)
+        return Malformed(f"the character {error.character!r} may not be there", line, column)
+    return Malformed(f"it cannot be parsed ({error})", 1)
 
 
 class _Open:

@@ -49,11 +49,13 @@ def text_with(all: str, *, tall: bool) -> Text:
 
 
 def applied(text: str, edits: Iterable[Edit]) -> str:
-    """From the last to the first, so that no edit moves another's place. Of two at the same
-    place, the first in the list comes out first."""
-    for edit in reversed(sorted(edits, key=lambda edit: edit[:2])):
-        text = text[: edit.start] + edit.new + text[edit.end :]
-    return text
+    """Of two edits at the same place, the first in the list comes out first."""
+    parts: list[str] = []
+    done = 0
+    for edit in sorted(edits, key=lambda edit: edit[:2]):
+        parts += [text[done : edit.start], edit.new]
+        done = edit.end
+    return "".join((*parts, text[done:]))
 
 
 def change_of(table: Map, changes: Mapping[str, Any], drop: Iterable[str]) -> Change:
@@ -142,8 +144,7 @@ def edits(text: Text, table: Map, change: Change) -> list[Edit]:
         elif name in change.below:
             found += edits(text, _direct(value, name), change.below[name])
         elif name in change.drop:
-            cut = _cut_from_flow if table.flow else _cut_from_block
-            found.append(cut(text.all, table, number, change.drop))
+            found.append(_cut(text.all, table, number, change.drop))
     known = {key_of(pair) for pair in table.pairs}
     new = {name: value for name, value in change.set.items() if name not in known}
     return found + ([_addition(text, table, new)] if new else [])
@@ -174,23 +175,32 @@ def _is_block(node: Node) -> bool:
     return isinstance(node, Map | Seq) and not node.flow
 
 
-def _cut_from_block(text: str, table: Map, number: int, drop: Sequence[str]) -> Edit:
+def _cut(text: str, table: Map, number: int, drop: Sequence[str]) -> Edit:
     """The entry's lines; a comment behind it stays, on a line of its own."""
+    if table.flow:
+        return _cut_from_flow(table, number, drop)
     key, value = table.pairs[number]
     begin = text.rfind("\n", 0, key.at.start) + 1
-    indent = text[begin : key.at.start]
     end = _line_end(text, value.at.end)
-    comment = text[value.at.end : end].strip()
-    if indent.strip():  # behind a dash, which stays
-        after = table.pairs[number + 1][0].at.start if number + 1 < len(table.pairs) else end
-        bare = not text[value.at.end : after].strip()
-        return Edit(key.at.start, after if bare else value.at.end, "")
-    if comment:
+    lead = _lead(text, table, drop)
+    if lead and lead.start <= key.at.start < lead.end:
+        return lead
+    if text[begin : key.at.start].strip():  # behind a dash, which stays
+        return Edit(key.at.start, value.at.end, "")
+    if comment := text[value.at.end : end].strip():
         return Edit(key.at.start, end, comment + ("\r" if text[end - 1] == "\r" else ""))
     return Edit(begin, min(end + 1, len(text)), "")
 
 
-def _cut_from_flow(text: str, table: Map, number: int, drop: Sequence[str]) -> Edit:
+def _lead(text: str, table: Map, drop: Sequence[str]) -> Edit | None:
+    """All entries before the first that stays, if nobody wrote a comment there: that one takes
+    their place, behind the dash."""
+    stays = next((key.at.start for key, one in table.pairs if key_of((key, one)) not in drop), 0)
+    start = table.at.start
+    return Edit(start, stays, "") if start < stays and "#" not in text[start:stays] else None
+
+
+def _cut_from_flow(table: Map, number: int, drop: Sequence[str]) -> Edit:
     """The entry and one comma: the one before it, or the one after it where nothing is before."""
     key, value = table.pairs[number]
     if any(key_of(pair) not in drop for pair in table.pairs[:number]):

@@ -20,6 +20,7 @@ _SHORT = {
     '"': '\\"',
     "\\": "\\\\",
 }
+_ESCAPES = (("x", 2), ("u", 4), ("U", 8))
 
 
 def inline(value: Any, style: str = "") -> str:
@@ -101,9 +102,9 @@ def _escaped(character: str) -> str:
         return _SHORT[character]
     if character.isprintable():
         return character
-    code = ord(character)
-    width = 2 if code < 0x100 else 4 if code < 0x10000 else 8
-    return f"\\{ {2: 'x', 4: 'u', 8: 'U'}[width] }{code:0{width}x}"
+    code = f"{ord(character):x}"
+    letter, width = next(one for one in _ESCAPES if len(code) <= one[1])
+    return f"\\{letter}{code:0>{width}}"
 
 
 def _can_be_spread(text: str) -> bool:

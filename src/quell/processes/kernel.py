@@ -90,10 +90,10 @@ class LinuxKernel:
     def journal(self, rundir: str) -> Journal:
         return read_journal(rundir)
 
-    def in_front(self, process: ProcessId) -> bool:
-        """Whether keys typed on its terminal reach it."""
-        stat = identity.read_stat(process.pid)
-        return stat is not None and stat.start == process.start and stat.front == stat.pgid
+    def front(self, pid: int) -> int:
+        """Who gets the keys typed on this process's terminal: the leader of the group in front."""
+        stat = identity.read_stat(pid)
+        return stat.front if stat and stat.front > 0 else 0
 
     def cancel(self, rundir: str) -> None:
         try:

@@ -21,6 +21,7 @@ VERBS = {
     "show": ("show", "Everything about one agent."),
     "tree": ("tree", "The live processes of an agent."),
     "stop": ("stop", "End agents politely; the conversation is kept."),
+    "delete": ("delete", "The older name of stop --mode hard."),
     "kill": ("kill", "End agents surely, with all their processes."),
     "reap": ("reap", "List what outlived its agent; end it with --yes."),
     "resume": ("resume", "Continue an ended agent's conversation in a new run."),

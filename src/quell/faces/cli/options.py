@@ -140,5 +140,12 @@ def _assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
+def confirmed(question: str) -> bool:
+    """Asks a person; nobody at the other end means no."""
+    import sys
+
+    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(question, err=True)
+
+
 def print_json(document: Any) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, indent=2))

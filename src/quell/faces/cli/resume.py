@@ -7,6 +7,13 @@ import click
 from quell.api import Quell
 from quell.faces.cli import options
 
+WORDS = {
+    "resumed": "resumed: it names its earlier conversation",
+    "started": "started with its conversation; it tells no more",
+    "fresh": "NOT resumed: it came up with another conversation",
+    "restarted": "started again",
+}
+
 
 @click.command(
     "resume", context_settings={"allow_interspersed_args": True, "ignore_unknown_options": True}
@@ -26,13 +33,13 @@ def command(*, json_wanted: bool, **given: Any) -> None:
     from quell.life.resume import ResumeWish
 
     given["place"] = given["place"] or ""
-    (agent, run), warnings = Quell().resume(ResumeWish(**given))
+    (agent, run), verdict, warnings = Quell().resume(ResumeWish(**given))
     pid = run.process.pid if run.process else None
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if json_wanted:
         told = {"name": agent.name, "kind": agent.kind, "run": run.id, "pid": pid}
-        options.print_json({**told, "conversation": agent.conversation, "warnings": warnings})
+        told |= {"conversation": agent.conversation, "verdict": verdict.value}
+        options.print_json({**told, "warnings": warnings})
         return
-    what = f"conversation {agent.conversation}" if agent.conversation else "a fresh start"
-    click.echo(f"{agent.name}: resumed as PID {pid} in {run.place.name}, {what}")
+    click.echo(f"{agent.name}: PID {pid} in {run.place.name}, {WORDS[verdict.value]}")
