@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # each verb loads only what it needs, when it is called
     from quell.life.status import Status
     from quell.life.stop import StopWish
     from quell.life.view import AgentView
+    from quell.life.watch import Drift
 
 
 class Quell:
@@ -140,6 +141,12 @@ class Quell:
         from quell.life.session import stop_session
 
         return stop_session(self.world, name, wish, verb=verb, unlisted=unlisted)
+
+    def watch_once(self, *, dry_run: bool = False) -> "list[Drift]":
+        """One round of the watch: what drifted apart, and what was done about it."""
+        from quell.life.watch import watch_once
+
+        return watch_once(self.world, dry_run=dry_run)
 
     def reap(
         self,

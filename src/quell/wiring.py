@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from quell import config
 from quell.core.errors import BadRequest, StoreFailed
 from quell.core.kind import Kind
-from quell.core.ports import Disk, Kernel, Registry, Store, Terminal
+from quell.core.ports import Disk, Kernel, Registry, Sessions, Store, Terminal
 from quell.core.receipt import Receipt, receipt_from_json
 from quell.core.settings import Settings
 from quell.disk import Disk as RealDisk
@@ -113,6 +113,11 @@ class RealWorld:
             self._terminals[name] = places.named(name, self.env)
         return self._terminals[name]
 
+    def sessions(self) -> Sessions:
+        from quell.places.tmux import Tmux
+
+        return Tmux(self.env)
+
     def default_place(self) -> str:
         if self.settings.place:
             return self.settings.place
@@ -152,7 +157,7 @@ class RealWorld:
 
     # -- the record that is left when the store cannot be written -----------------------------
 
-    def leave_receipt(self, run: str, receipt: Receipt) -> None:
+    def leave_receipt(self, run: str, receipt: Receipt) -> bool:
         import json
 
         try:
@@ -160,7 +165,8 @@ class RealWorld:
             with os.fdopen(fd, "w") as file:
                 json.dump(receipt.to_json(), file)
         except OSError:
-            return  # the keeper's journal beside it says the same, in other words
+            return False  # the keeper's journal beside it says the same, in other words
+        return True
 
     def left_receipt(self, run: str) -> Receipt | None:
         try:

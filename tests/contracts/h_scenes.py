@@ -91,7 +91,7 @@ def farewell(house: House, agent: str = "luna") -> dict[str, Any]:
     return [event["data"] for event in events if event["type"] == "life.stopped"][-1]
 
 
-def ghost(house: House, name: str = "ghost", **agent: str) -> None:
+def ghost(house: House, name: str = "ghost", tag: str = "") -> None:
     """An agent that was written down by a quell that died before it could start anything."""
     dead = house.process("sleep", "1000")
     owner = house.quell.world.kernel.identify(dead.pid)
@@ -106,7 +106,7 @@ def ghost(house: House, name: str = "ghost", **agent: str) -> None:
         started_at=house.quell.world.now(),
         owner=owner,
     )
-    house.quell.world.store.add_run(Agent(name, "command", "/", ("sleep", "9"), **agent), run)
+    house.quell.world.store.add_run(Agent(name, "command", "/", ("sleep", "9"), tag=tag), run)
 
 
 # -- callers who may not do everything ------------------------------------------------------------

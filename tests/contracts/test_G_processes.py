@@ -170,14 +170,18 @@ ctypes.CDLL(None).pthread_exit(None)
 
 
 @pytest.mark.parametrize("begin", [started, adopted])
-def test_G5_one_whose_main_thread_has_exited_is_alive_and_gets_ended(house: House, begin) -> None:
+@pytest.mark.parametrize("force", [True, False])
+def test_G5_one_whose_main_thread_has_exited_is_alive_and_gets_ended(
+    house: House, begin, *, force: bool
+) -> None:
     luna = begin(house, HEADLESS_CHICKEN)
     note = next(house.root.glob("*.told"))
     note.with_name(note.name + ".go").touch()
     eventually(lambda: state_letter(luna.pid) == "Z")
     assert list_names(house) == ["luna"]
-    receipt = house.kill("luna")[0].receipts[0]
+    receipt = house.kill("luna", force=force)[0].receipts[0]
     assert receipt.result is Result.ENDED
+    assert receipt.warnings == ()  # its keeper, if it has one, ended it without help
     assert [process.pid for process in receipt.processes] == [luna.pid]
     eventually(lambda: not any(task != str(luna.pid) for task in tasks(luna.pid)))
 

@@ -180,10 +180,15 @@ def test_C2_the_verb_is_the_intent(house: House) -> None:
 
 
 def test_C3_stop_waits_five_seconds_after_term(house: House) -> None:
-    started(house, DEAF)
-    receipt = house.json("stop", "luna")["receipts"][0]
-    waited = {rung["rung"]: rung["at_ms"] for rung in receipt["rungs"]}
-    assert 5000 <= waited["kill"] - waited["term"] < 15_000
+    """Never less; more only on a busy machine, which is not busy every time."""
+    for attempt in range(3):
+        started(house, DEAF, name=f"luna-{attempt}")
+        receipt = house.json("stop", f"luna-{attempt}")["receipts"][0]
+        waited = {rung["rung"]: rung["at_ms"] for rung in receipt["rungs"]}
+        assert waited["kill"] - waited["term"] > 4900
+        if waited["kill"] - waited["term"] < 5900:
+            return
+    pytest.fail("it always took longer than five seconds")
 
 
 def asks(*words: str) -> str:

@@ -152,7 +152,7 @@ class Desk(http.server.BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
         for event in events_of(message):
-            if answer.held and event["type"] == "content_block_stop":
+            if answer.held and event["type"] == "message_delta":
                 self.wait_for_hangup()
                 return
             self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())

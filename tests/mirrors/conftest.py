@@ -1,7 +1,8 @@
 """A registry of its own for each test."""
 
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,45 @@ def holding(file: Path) -> Open:
 @pytest.fixture
 def registry(holding: Open) -> Registry:
     return holding(ODD)
+
+
+class Racer:
+    """A process with the registry open, ended with the test."""
+
+    def __init__(self, deed: str, *args: str) -> None:
+        argv = [sys.executable, str(HERE / "mirror_racer.py"), deed, *args]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True)
+        assert self.said() == "ready"
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def said(self) -> str:
+        assert self.process.stdout
+        return self.process.stdout.readline().strip()
+
+    def go(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def end(self) -> tuple[str, int]:
+        """What it said last, and its exit status."""
+        out, _ = self.process.communicate(timeout=100)
+        return out.strip(), self.process.returncode
+
+
+@pytest.fixture
+def racer() -> Iterator[Callable[..., Racer]]:
+    started: list[Racer] = []
+
+    def racer(deed: str, *args: str) -> Racer:
+        started.append(Racer(deed, *args))
+        return started[-1]
+
+    yield racer
+    for one in started:
+        one.process.kill()
+        one.process.communicate()

@@ -130,7 +130,7 @@ WRONG = {
     "top is text": ("hello\n", 1, 1),
     "no list": ("x: 1\ntmux_sessions: {name: a}\n", 2, 16),
     "row is text": ("tmux_sessions:\n- a\n", 2, 3),
-    "row is null": ("tmux_sessions:\n- \n", 3, 1),
+    "row is null": ("tmux_sessions:\n- \n", 2, 2),
     "no name": ("tmux_sessions:\n- status: running\n", 2, 3),
     "name is a number": ("tmux_sessions:\n- name: 12\n", 2, 9),
     "name is empty": ("tmux_sessions:\n- name: ''\n", 2, 9),

@@ -101,11 +101,15 @@ def no_process(world: World, run: Run, agent: Agent, way: Way) -> Receipt:
     """A run that was written down and never started, as far as anybody knows."""
     world.kernel.cancel(world.rundir(run.id))
     receipt = no_pid_receipt(run, agent, way.ending, world.now())
-    if way.deregister:
-        receipt = receipt._replace(result=Result.ENDED, outcome=way.ending.outcome.value)
-        world.store.end(ended(run, way.ending, world.now()), receipt, ())
-    else:
-        world.store.spare(run.id, receipt)
+    try:
+        if way.deregister:
+            world.kernel.discard(world.rundir(run.id))  # the order holds the caller's environment
+            receipt = receipt._replace(result=Result.ENDED, outcome=way.ending.outcome.value)
+            world.store.end(ended(run, way.ending, world.now()), receipt, ())
+        else:
+            world.store.spare(run.id, receipt)
+    except StoreFailed as error:  # the others' endings must not wait for this
+        return receipt._replace(warnings=(f"the store could not be written ({error})",))
     return receipt
 
 

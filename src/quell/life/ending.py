@@ -17,7 +17,8 @@ from quell.life.mirror import write_end
 from quell.life.receipts import already_ended, receipt_of
 from quell.life.settle import agent_tag, ended, kept_orphans
 
-UNRECORDED = "the store could not be written ({}); the record is kept in the run's directory"
+UNRECORDED = "the store could not be written ({})"
+LEFT = "the record is in the run's directory, and is taken in once the store can be written"
 
 
 def end_runs(world: World, runs: Sequence[Run], way: Way) -> list[Receipt]:
@@ -134,10 +135,10 @@ def recorded(world: World, run: Run, receipt: Receipt, fall: Fall) -> Receipt:
         orphans = kept_orphans(run, fall.journal, agent_tag(world, run))
         world.store.end(ended(run, ending, receipt.finished_at), receipt, orphans)
     except StoreFailed as error:
-        told = UNRECORDED.format(error)
-        if told not in receipt.warnings:
-            receipt = receipt._replace(warnings=(*receipt.warnings, told))
-        world.leave_receipt(run.id, receipt)
+        told = tuple(dict.fromkeys((*receipt.warnings, UNRECORDED.format(error))))
+        receipt = receipt._replace(warnings=told)
+        if world.leave_receipt(run.id, receipt):
+            return receipt._replace(warnings=(*told, LEFT))
     return receipt
 
 

@@ -82,7 +82,12 @@ def end_all(
     """Ends the runs; the caller's own comes last, by somebody who outlives it."""
     myself = keeperless_self(who, runs)
     others = [run for run in runs if run is not myself]
-    receipts = {run.id: r for run, r in zip(others, end_runs(world, others, way), strict=True)}
+    ended = end_runs(world, others, way)
+    if any(receipt.kind and world.kind(receipt.kind).helpers for receipt in ended):
+        from quell.life.resurrection import watch_after
+
+        ended = watch_after(world, ended)
+    receipts = {run.id: receipt for run, receipt in zip(others, ended, strict=True)}
     if myself is not None:
         why = way.ending.detail if verb == "kill" else way.ending.reason
         grace = str(ladders.grace_of(way.ladder))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from quell.core.errors import StoreFailed
 from quell.core.ladder import Ladder
 from quell.core.ports import Fall, Target, World
 from quell.core.process import Gone
@@ -64,8 +65,10 @@ def forget_dead(world: World) -> None:
     dead = [
         o.process for o in world.store.orphans() if isinstance(world.kernel.look(o.process), Gone)
     ]
-    if dead:
+    try:
         world.store.untrack(dead)
+    except StoreFailed:
+        pass  # they are looked at again before anything is done to them
 
 
 def end_orphans(
@@ -76,16 +79,23 @@ def end_orphans(
         return []
     targets = [_target(world, orphan, ladder) for orphan in orphans]
     falls = world.kernel.climb(targets, others_alive(world), lambda _: None, lambda _: "")
-    world.store.untrack(
-        [o.process for o, t in zip(orphans, targets, strict=True) if not falls[t.run].survivors]
-    )
     ends = [
         OrphanEnd(orphan, _receipt(world, orphan, falls[target.run], ending))
         for orphan, target in zip(orphans, targets, strict=True)
     ]
-    for end in ends:
-        world.store.note("orphan.ended", end.orphan.agent, end.orphan.run, end.receipt.to_json())
-    return ends
+    return [_recorded(world, end) for end in ends]
+
+
+def _recorded(world: World, end: OrphanEnd) -> OrphanEnd:
+    orphan, receipt = end
+    try:
+        if not receipt.survivors:
+            world.store.untrack([orphan.process])
+        world.store.note("orphan.ended", orphan.agent, orphan.run, receipt.to_json())
+    except StoreFailed as error:
+        told = f"the store could not be written ({error})"
+        return OrphanEnd(orphan, receipt._replace(warnings=(*receipt.warnings, told)))
+    return end
 
 
 def _target(world: World, orphan: Orphan, ladder: Ladder) -> Target:

@@ -1,5 +1,6 @@
 """Takes in what keepers wrote while nobody was there. Bookkeeping only: it signals nothing."""
 
+from quell.core.errors import StoreFailed
 from quell.core.lifecycle import Outcome, State
 from quell.core.ports import Journal, World
 from quell.core.process import Gone
@@ -8,8 +9,18 @@ from quell.core.run import Ending, Orphan, Run
 
 
 def settle(world: World) -> list[Run]:
-    """Brings the store up to what the run directories say; returns the runs that live on."""
-    return [run for run in world.store.live_runs() if settled(world, run)]
+    """Brings the store up to what the run directories say; returns the runs that live on.
+
+    A store that cannot be written stops nobody here: whoever must write will say so.
+    """
+    return [run for run in world.store.live_runs() if _lives(world, run)]
+
+
+def _lives(world: World, run: Run) -> bool:
+    try:
+        return settled(world, run)
+    except StoreFailed:
+        return not world.kernel.journal(world.rundir(run.id)).ended
 
 
 def settled(world: World, run: Run) -> bool:
@@ -19,10 +30,11 @@ def settled(world: World, run: Run) -> bool:
     if run.state is not State.SPAWNING and not _gone(world, run):
         return True
     left = world.left_receipt(run.id)
-    if left is not None:
-        world.store.end(ended(run, _ending_of(left), left.finished_at), left, ())
-        return False
     journal = world.kernel.journal(world.rundir(run.id))
+    if left is not None and left.outcome:  # without one, something had survived
+        kept = kept_orphans(run, journal, agent_tag(world, run))
+        world.store.end(ended(run, _ending_of(left), left.finished_at), left, kept)
+        return False
     if journal.process and run.state is State.SPAWNING and not _owner_busy(world, run, journal):
         run = born(run, journal)
         world.store.born(run)

@@ -196,7 +196,7 @@ def _lead(text: str, table: Map, drop: Sequence[str]) -> Edit | None:
     """All entries before the first that stays, if nobody wrote a comment there: that one takes
     their place, behind the dash."""
     stays = next((key.at.start for key, one in table.pairs if key_of((key, one)) not in drop), 0)
-    start = table.at.start
+    start = table.pairs[0][0].at.start
     return Edit(start, stays, "") if start < stays and "#" not in text[start:stays] else None
 
 

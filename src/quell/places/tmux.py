@@ -139,6 +139,14 @@ class Tmux:
             raise PlaceFailed(f"the process of tmux pane {found} has ended")
         return place, pid
 
+    def has_session(self, name: str, server: str) -> bool:
+        """Whether that server has that very session; PlaceFailed if it does not answer."""
+        target = f"={session_name(name)}:"
+        answer = self._ask(server, ("list-panes", "-s", "-t", target, "-F", "#{pane_id}"))
+        if answer.code and not _NO_PANE.search(answer.complaint):
+            raise PlaceFailed(f"tmux did not say whether it has {name}: {answer.complaint}")
+        return not answer.code
+
     def _only_pane(self, session: str, server: str) -> str:
         target = f"={session_name(session)}:"
         answer = self._ask(server, ("list-panes", "-s", "-t", target, "-F", "#{pane_id}"))

@@ -15,6 +15,8 @@ from quell.processes.climb_kept import KeptClimb
 from quell.processes.climb_outside import OutsideClimb
 from quell.processes.table import Table
 
+TYPISTS = 32
+
 Climb = KeptClimb | OutsideClimb
 Record = Callable[[Sequence[tuple[str, str]]], None]
 Ask = Callable[[str], str]
@@ -72,15 +74,23 @@ def _climb_due(pending: dict[str, Climb], record: Record, ask: Ask) -> None:
     due = [(run, one, rung) for run, one in pending.items() if (rung := one.due()) is not None]
     if due:
         record([(run, rung.value) for run, _, rung in due])
+    asked = _ask_all([run for run, _, rung in due if rung is Rung.EXIT_KEYS], ask)
     for run, one, rung in due:
-        if rung is Rung.EXIT_KEYS:
-            trouble = ask(run)
-            one.reached(rung)
-            if trouble:
-                one.skip_wait(trouble)
-        else:
-            one.reached(rung)
+        one.reached(rung)
+        if rung is not Rung.EXIT_KEYS:
             one.climb(rung)
+        elif asked[run]:
+            one.skip_wait(asked[run])
+
+
+def _ask_all(runs: Sequence[str], ask: Ask) -> dict[str, str]:
+    """Typing takes a second, most of it pauses: for many runs it is done side by side."""
+    if len(runs) <= 1:
+        return {run: ask(run) for run in runs}
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(len(runs), TYPISTS)) as typists:
+        return dict(zip(runs, typists.map(ask, runs), strict=True))
 
 
 def _wait(poll: "select.poll", pending: dict[str, Climb]) -> None:

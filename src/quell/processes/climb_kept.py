@@ -66,7 +66,10 @@ class KeptClimb:
     def climb(self, rung: Rung) -> None:
         """TERM tells the keeper the whole plan, so that it goes on even if we die."""
         grace = grace_of(self.target.ladder) if rung is Rung.TERM else 0.0
-        ask_end(self.target.rundir, grace)
+        try:
+            ask_end(self.target.rundir, grace)
+        except OSError as error:  # a full disk: the keeper ends the run with its own grace
+            self.schedule.warnings.append(f"the keeper was not told the grace: {error.strerror}")
         self.denied = identity.send(self.keeper, signal.SIGTERM)
 
     def watched(self) -> list[int]:

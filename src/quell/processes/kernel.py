@@ -81,6 +81,21 @@ class LinuxKernel:
             for run, pids in table.stamps.items()
         }
 
+    def everybody(self) -> list[Member]:
+        """Every process of the machine with its command line."""
+        from quell.processes.table import Table
+
+        return [
+            Member(
+                ProcessId(row.pid, row.start, identity.boot_id()),
+                identity.command_of(row.pid, row.name),
+                "table",
+                row.ppid,
+                row.state,
+            )
+            for row in Table().rows.values()
+        ]
+
     def members(self, target: Target, protected: Sequence[ProcessId] = ()) -> list[Member]:
         from quell.processes.members import members_of
         from quell.processes.table import Table
@@ -98,8 +113,8 @@ class LinuxKernel:
     def cancel(self, rundir: str) -> None:
         try:
             ask_end(rundir, 0.0)
-        except FileNotFoundError:
-            pass  # never prepared, so no keeper can start there
+        except OSError:
+            pass  # never prepared, so no keeper can start there; or a full disk, where none can
 
     def detach(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         launching.detach(command, env)

@@ -14,18 +14,51 @@ SMALLEST = 512  # bytes; no SQLite database has fewer
 APPLICATION = 0x7175656C  # "quel", in the file's header
 
 
-def opened(path: str) -> sqlite3.Connection:
-    """A connection in autocommit mode to an up-to-date database, which is made if missing."""
+# What SQLite says when it cannot make the two files that it needs beside a good database.
+_UNWRITABLE = {
+    *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
+}
+
+
+def opened(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
+    """A connection in autocommit mode to an up-to-date database, which is made if missing.
+
+    With an error, it can only be read, and that error is why: on a full or read-only disk an
+    agent must still be found, to be ended.
+    """
     with translated(path):
         _make_private(path)
-        db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         try:
-            _bring_up_to_date(db, path)
-            db.execute("PRAGMA foreign_keys = ON")
-        except BaseException:
-            db.close()
-            raise
-        return db
+            return _connected(path), None
+        except sqlite3.OperationalError as error:
+            if code_of(error) not in _UNWRITABLE or _has_unread_pages(path):
+                raise
+            return _connected_for_reading(path, error), error
+
+
+def _connected(path: str, *, uri: bool = False) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, uri=uri)
+    try:
+        _bring_up_to_date(db, path)
+        db.execute("PRAGMA foreign_keys = ON")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _connected_for_reading(path: str, why: sqlite3.Error) -> sqlite3.Connection:
+    from urllib.parse import quote
+
+    try:
+        return _connected(f"file:{quote(path)}?immutable=1", uri=True)
+    except sqlite3.Error:
+        raise why from None
+
+
+def _has_unread_pages(path: str) -> bool:
+    """What a crashed writer left in the log, which can only be read where it can be locked."""
+    return os.path.exists(path + "-wal") and os.path.getsize(path + "-wal") > 0
 
 
 def _make_private(path: str) -> None:

@@ -18,7 +18,7 @@ class Transactions:
     def __init__(self, path: str) -> None:
         self._path = os.path.abspath(path)
         self._safety = ""
-        self.db = opened(self._path)
+        self.db, self._refusal = opened(self._path)
         with translated(self._path):
             self._file = self._file_now()
 
@@ -42,6 +42,8 @@ class Transactions:
     def writing(self, safety: str) -> Generator[sqlite3.Connection]:
         """All of it is written, or nothing; nobody else writes meanwhile."""
         with translated(self._path):
+            if self._refusal is not None:
+                raise self._refusal
             if self._file_now() != self._file:
                 raise StoreFailed(
                     f"{self._path} was moved or deleted while it was in use",

@@ -25,6 +25,7 @@ VERBS = {
     "kill": ("kill", "End agents surely, with all their processes."),
     "reap": ("reap", "List what outlived its agent; end it with --yes."),
     "resume": ("resume", "Continue an ended agent's conversation in a new run."),
+    "watch": ("watch", "Bring registry file, store and reality together again."),
     "events": ("events", "The audit trail."),
     "receipt": ("receipt", "The proof of an ending."),
     "doctor": ("doctor", "What this machine has, and what lies around on it."),
