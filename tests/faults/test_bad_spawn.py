@@ -8,12 +8,14 @@ import pytest
 from complaints import FAILED, USAGE, complaint
 from house import House, descendants
 
-PLACES = pytest.mark.parametrize("where", [("--in", "headless"), ("-L", "test")], ids=["headless", "tmux"])  # fmt: skip
+PLACES = pytest.mark.parametrize(
+    "where", [("--in", "headless"), ("-L", "test")], ids=["headless", "tmux"]
+)
 
 
 @PLACES
 def test_a_command_that_does_not_exist(house: House, where: tuple[str, ...]) -> None:
-    """An ended run that failed, with the reason: not a lost one, and not one that spawns for ever."""
+    """An ended run that failed, with the reason: not lost, and not spawning for ever."""
     args = ("spawn", "--name", "luna", *where, "--", "/no/such/command")
     what, hint = complaint(house.run(*args), FAILED)
     assert what == "'luna' did not start: cannot start /no/such/command: No such file or directory"

@@ -12,10 +12,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from quell.core.errors import RegistryFailed
-from quell.mirrors.revising import Document, Wish, added, document, updated
+from quell.mirrors.revising import Wish, added, document, updated
 from quell.mirrors.splicing import Inseparable
 
-SLOWLY = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
 
 WORDS = st.sampled_from(["", "yes", "null", "~", "1e3", "0o7", "- a", "a: b", "a #b", "%x", "@", "[", "2026-01-01", "a\nb", " a\n b\n", "\n", "a\n\n", "é\u2028", "\x85", "\ufeff", "'", '"', "\\", "a\r\nb", "<<", "=", "!x", "|", "\ud83d", "\t", "1:30", ".inf"])  # fmt: skip
 TEXT = st.one_of(WORDS, st.text(max_size=30), st.text("ab #:\n-'\"", max_size=30))
@@ -58,13 +58,12 @@ def loaded(text: str, version: str = "1.2") -> Any:
     return yaml.load(text)
 
 
-def read_or_assume(text: str) -> Document:
-    """ruamel writes some texts that it does not read again, half a surrogate among them."""
+def says(text: str, data: Any) -> bool:
+    """Whether that is really there: ruamel writes some texts that it cannot read itself."""
     try:
-        return document(text)
-    except Exception:  # noqa: BLE001
-        assume(False)
-        raise
+        return loaded(text) == data
+    except (YAMLError, ValueError):
+        return False
 
 
 @SLOWLY
@@ -77,19 +76,21 @@ def test_M9_an_update_changes_what_was_asked_and_nothing_else(  # noqa: PLR0913
     offset: int,
     data: st.DataObject,
 ) -> None:
-    text = dumped({"version": 1, "tmux_sessions": sessions, "z": ["end"]}, flow=flow, offset=offset)
-    assume(loaded(text)["tmux_sessions"] == sessions)
+    whole = {"version": 1, "tmux_sessions": sessions, "z": ["end"]}
+    text = dumped(whole, flow=flow, offset=offset)
+    assume("? " not in text)  # keys in that form are refused, as another test shows
+    assume(says(text, whole))
     row = data.draw(st.sampled_from(sessions))
     droppable = [key for key in row if key not in {"name", "status", "pane", "mcp_attachments"}]
     drop = data.draw(st.lists(st.sampled_from(droppable), unique=True)) if droppable else []
     drop = [key for key in drop if key not in changes]
     wish = Wish(row["name"], {**changes, **{f"pane.{key}": pane[key] for key in pane}}, drop)
-    new = updated(read_or_assume(text), [wish])
+    new = updated(document(text), [wish])
     row |= changes
     row["pane"] |= pane
     for key in drop:
         del row[key]
-    assert loaded(new.text) == {"version": 1, "tmux_sessions": sessions, "z": ["end"]}
+    assert loaded(new.text) == whole
     assert updated(new, [wish]) is new
 
 

@@ -198,40 +198,7 @@ def test_the_order_with_its_secrets_is_gone_once_it_was_read(house: House) -> No
     assert all(path.stat().st_mode & 0o077 == 0 for path in left)
 
 
-# -- what it leaves --------------------------------------------------------------------------------
-
-LEAVES = """
-for number in range(3):
-    if not os.fork():
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        os.environ.clear()
-        if number == 2:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        say("left", os.getpid())
-        time.sleep(99)
-    os.wait()
-while open(sys.argv[1]).read().count("left") < 3:
-    time.sleep(0.01)
-"""
-
-
-@pytest.mark.parametrize("code", [0, 3])
-def test_G2_what_an_agent_leaves_behind_is_ended_and_told(house: House, code: int) -> None:
-    words, log = agent(house, LEAVES + f"os._exit({code})")
-    done = house.run("run", "--name", "luna", "--grace", "0.3", "--", *words.split())
-    assert done.returncode == code
-    left = {int(line.split()[1]) for line in log.lines()}
-    assert len(left) == 3
-    assert not any(map(alive, left))
-    receipt = house.json("receipt", "luna")
-    assert receipt["outcome"] == ("failed" if code else "completed")
-    assert (receipt["proof"], receipt["exit_code"]) == ("proven", code)
-    assert {process["pid"] for process in receipt["processes"]} == left
-    assert [rung["rung"] for rung in receipt["rungs"]] == ["term", "kill"]
-    ended_by = {process["ended_by"] for process in receipt["processes"]}
-    assert ended_by == {"term", "kill"}
+# -- what is written down -----------------------------------------------------------------------
 
 
 def test_the_receipt_tells_what_the_run_cost(house: House) -> None:
@@ -251,30 +218,6 @@ def test_a_run_that_is_over_before_anybody_looked_has_its_identity(house: House)
     assert run.process.start > 0
     assert run.keeper
     assert run.process.boot == run.keeper.boot
-
-
-def test_the_keeper_stays_until_the_last_child_is_gone(house: House) -> None:
-    """Its exit is the proof, so a child that only the kernel can end holds it up."""
-    words, log = agent(house, DAWDLES)
-    done = house.run("run", "--name", "luna", "--grace", "20", "--", *words.split())
-    assert done.returncode == 4
-    assert log.lines()[-1] == "done"
-
-
-DAWDLES = """
-def finish(*_):
-    time.sleep(0.3)
-    say("done")
-    os._exit(0)
-if not os.fork():
-    signal.signal(signal.SIGTERM, finish)
-    os.setsid()
-    say("child", os.getpid())
-    time.sleep(99)
-while not os.path.getsize(sys.argv[1]):
-    time.sleep(0.01)
-os._exit(4)
-"""
 
 
 def test_a_start_that_is_killed_half_way_leaves_no_process_and_no_secret(house: House) -> None:

@@ -40,10 +40,10 @@ def choose(target: str, candidates: Sequence[Candidate]) -> Chosen:
     if target == "all":
         return Chosen(target, "all", tuple(c for c in candidates if c.current))
     if any(mark in target for mark in "*?["):
-        found = tuple(c for c in candidates if c.current and fnmatch.fnmatchcase(c.agent, target))
+        found = [c for c in candidates if fnmatch.fnmatchcase(c.agent, target)]
         if not found:
             raise NoSuchAgent(target)
-        return Chosen(target, target, found)
+        return Chosen(target, target, tuple(c for c in found if c.current))
     return Chosen(target, "", _one(target, word if colon else "", value, candidates))
 
 

@@ -32,10 +32,11 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
     run_id = world.new_id()
     place, pid = found(world, wish, run_id)
     check_adoptable(world, pid)
-    process = world.kernel.identify(pid)
+    shown = shown_program(world, pid)
+    check_adoptable(world, shown)
+    process = world.kernel.identify(shown)
     if process is None:
         raise NoSuchAgent(wish.target)
-    shown = shown_program(world, pid)
     argv = world.kernel.argv(shown)
     kind = wish.kind or world.recognise(argv)
     if kind not in world.kind_names():
@@ -80,17 +81,18 @@ def found(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
     tmux = world.place("tmux")
     try:
         return tmux.adopt(target.removeprefix("session:"), wish.server, run_id)
-    except Ambiguous:
-        if not wish.pane:
+    except Ambiguous as several:
+        if wish.pane not in several.candidates:  # after a restart, %3 is somebody else's
             raise
         return tmux.adopt(wish.pane, wish.server, run_id)
 
 
 def shown_program(world: World, pid: int) -> int:
     """The agent itself, where the pane's own process is a shell that started it."""
-    front = world.kernel.front(pid)
-    known = front and world.recognise(world.kernel.argv(front)) != "command"
-    return front if known else pid
+    for front in world.kernel.front(pid):
+        if world.recognise(world.kernel.argv(front)) != "command":
+            return front
+    return pid
 
 
 def check_adoptable(world: World, pid: int) -> None:

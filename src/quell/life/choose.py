@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from quell.core.errors import NoSuchAgent, Refused
+from quell.core.errors import Ambiguous, NoSuchAgent, Refused
 from quell.core.ports import World
 from quell.core.run import Orphan, Run
 from quell.core.selector import Candidate, Chosen, choose, is_number
@@ -32,6 +32,15 @@ class Crowd:
             if is_number(pid):
                 return self._by_member(target, int(pid))
             raise
+
+    def only(self, target: str) -> Candidate:
+        """The one agent that is meant, for verbs that take no more than one."""
+        found = self.choose(target).candidates
+        if not found:
+            raise NoSuchAgent(target)
+        if len(agents := {candidate.agent for candidate in found}) > 1:
+            raise Ambiguous(target, tuple(sorted(agents)))
+        return found[0]
 
     def _by_member(self, target: str, pid: int) -> Chosen:
         """A PID that we did not write down may still carry the stamp of a run."""

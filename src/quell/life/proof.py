@@ -14,7 +14,7 @@ def newest_receipt(world: World, name: str) -> Receipt:
     if by_run is not None:
         return by_run
     crowd = Crowd(world)
-    agent = crowd.choose(name).candidates[0].agent
+    agent = crowd.only(name).agent
     if agent not in crowd.agents:
         raise NoSuchAgent(name)
     for run in world.store.runs_of(agent):

@@ -49,7 +49,7 @@ def resume(world: World, wish: ResumeWish) -> Resumed:
     """Same identity, directory, environment and place; refused while it still runs."""
     settle(world)
     crowd = Crowd(world)
-    agent = crowd.agents.get(crowd.choose(wish.name).candidates[0].agent)
+    agent = crowd.agents.get(crowd.only(wish.name).agent)
     if agent is None:
         raise NoSuchAgent(wish.name)
     last = world.store.runs_of(agent.name)[0]

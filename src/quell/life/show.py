@@ -29,7 +29,7 @@ class Story(NamedTuple):
 def show(world: World, name: str) -> Story:
     settle(world)
     crowd = Crowd(world)
-    chosen = crowd.choose(name).candidates[0]
+    chosen = crowd.only(name)
     agent = crowd.agents[chosen.agent]
     runs = world.store.runs_of(agent.name)
     conversation = find_conversation(world, agent)

@@ -105,10 +105,15 @@ class LinuxKernel:
     def journal(self, rundir: str) -> Journal:
         return read_journal(rundir)
 
-    def front(self, pid: int) -> int:
-        """Who gets the keys typed on this process's terminal: the leader of the group in front."""
+    def front(self, pid: int) -> tuple[int, ...]:
+        """Who may read the keys typed on this process's terminal: the group in front, oldest first."""
+        from quell.processes.table import Table
+
         stat = identity.read_stat(pid)
-        return stat.front if stat and stat.front > 0 else 0
+        if stat is None or stat.front <= 0:
+            return ()
+        rows = [row for row in Table().rows.values() if row.pgid == stat.front]
+        return tuple(row.pid for row in sorted(rows, key=lambda row: (row.start, row.pid)))
 
     def cancel(self, rundir: str) -> None:
         try:

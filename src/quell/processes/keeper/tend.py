@@ -241,9 +241,9 @@ class Keeper:
     def kill_all(self) -> None:
         found = self.kin.walk()
         self.diary.note_kin(self.kin)
-        if not leaf.kill(self.leaf, found):
-            for process in found:
-                self.send(process, signal.SIGKILL)
+        leaf.kill(self.leaf, found)
+        for process in found:  # also after that: a cgroup's kill misses one whose main thread left
+            self.send(process, signal.SIGKILL)
         if time.monotonic() - self.killed_at > STUCK_AFTER:
             for process in self.kin.walk():
                 self.diary.note("stuck", process, "still there after SIGKILL")

@@ -1,0 +1,198 @@
+"""What the tests of the M contract play with: a workspace with a registry file, and its agents."""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ruamel.yaml import YAML
+
+from house import House, eventually
+from quell.core.run import Run
+from quell.life.spawn import Wish
+
+STAND_IN = Path(__file__).with_name("m_stand_in.py")
+NAME = "shop-creator-claude"
+AGY = "shop-creator-agy"
+
+# As a person leaves it: comments, odd spacing, fields that quell has never heard of.
+HEAD = """\
+# who works in this shop   (by hand, keep the order)
+version:   2
+
+tmux_sessions:   # one row each
+"""
+ROW = """\
+- name: {name}   # since monday
+  status:   {status}
+  tmux_server: {server}
+  start_command: '{agent} --model   opus'   # as it was typed
+  claude_session_id_own: null      # it never had one
+  role: creator
+  pane: {{pid: {pid},  cmd: {agent}, cwd: {cwd}}}   # for the audit
+  mcp_attachments:
+  - files
+  -   browser      # slow
+  priority: 3      # of nobody's schema
+"""
+TAIL = """
+# the end of the list
+owner: "zoë"
+"""
+
+
+class Started(NamedTuple):
+    pid: int
+    conversation: str
+
+
+class Shop:
+    """A workspace below the house. What runs in its tmux sessions quell does not know yet."""
+
+    def __init__(self, house: House, folder: str = "shop") -> None:
+        self.house = house
+        self.folder = house.root / folder
+        self.file = self.folder / ".hermes" / "agent-sessions.yaml"
+        self.file.parent.mkdir(parents=True)
+        install(house)
+
+    # -- agents -------------------------------------------------------------------------------
+
+    def session(
+        self, name: str = NAME, habits: str = "", *, server: str = "test", args: str = ""
+    ) -> Started:
+        """A tmux session with an agent, as another tool starts it."""
+        program = "agy" if name.endswith("agy") else "claude"
+        before = len(ready(self.house))
+        argv = ("env", f"STAND_IN={habits}", program, *shlex.split(args))
+        new = ("new-session", "-d", "-s", name, "-c", str(self.folder), "--", *argv)
+        self.house.tmux(*new, server=server)
+        return eventually(lambda: ready(self.house)[before:])[0]
+
+    def typed(self, name: str, habits: str = "", *, server: str = "test") -> Started:
+        """The same, typed by a person into the shell of a session."""
+        before = len(ready(self.house))
+        self.shell(name, server=server)
+        line = f"STAND_IN={shlex.quote(habits)} claude"
+        self.house.tmux("send-keys", "-t", f"={name}:", line, "Enter", server=server)
+        return eventually(lambda: ready(self.house)[before:])[0]
+
+    def shell(self, name: str, *, server: str = "test") -> None:
+        """A session with nothing in it but a shell that waits."""
+        argv = ("env", "PS1=idle$ ", "sh", "-i")
+        new = ("new-session", "-d", "-s", name, "-c", str(self.folder), "--", *argv)
+        self.house.tmux(*new, server=server)
+        eventually(lambda: "idle$" in self.screen(name, server=server))
+
+    def spawn(self, kind: str = "claude", habits: str = "", name: str = "luna") -> Run:
+        """An agent that quell starts, in a session of its name."""
+        wish = Wish(kind, (), name=name, place="tmux", server="test", session=name)
+        wish = wish._replace(cwd=str(self.folder), env=(("STAND_IN", habits),))
+        before = len(ready(self.house))
+        spawned = self.house.quell.spawn(wish)
+        eventually(lambda: ready(self.house)[before:])
+        return spawned.run
+
+    def has_session(self, name: str = NAME, *, server: str = "test") -> bool:
+        names = self.house.tmux("list-sessions", "-F", "#{session_name}", server=server)
+        return name in names.splitlines()
+
+    def screen(self, name: str = NAME, *, server: str = "test") -> str:
+        return self.house.tmux("capture-pane", "-p", "-t", f"={name}:", server=server)
+
+    def say(self, text: str, name: str = NAME, *, server: str = "test") -> None:
+        """Types a message to the agent and waits until it has heard it."""
+        self.house.tmux("send-keys", "-t", f"={name}:", text, "Enter", server=server)
+        eventually(lambda: ["heard", text] in [words for _, words in notes(self.house)])
+
+    # -- the file -----------------------------------------------------------------------------
+
+    def list(self, *rows: str) -> str:
+        """Writes the registry; returns what is in it now."""
+        self.file.write_text(HEAD + "".join(rows) + TAIL)
+        return self.file.read_text()
+
+    def row_text(self, name: str = NAME, **fields: Any) -> str:
+        known = {"status": "running", "server": "test", "pid": 1, "cwd": self.folder}
+        known["agent"] = "agy" if name.endswith("agy") else "claude"
+        more = fields.pop("more", "")
+        return ROW.format(name=name, **{**known, **fields}) + more
+
+    def data(self) -> Any:
+        """As another program reads it."""
+        return YAML(typ="safe", pure=True).load(self.file.read_text())
+
+    def row(self, name: str = NAME) -> dict[str, Any]:
+        return next(row for row in self.data()["tmux_sessions"] if row["name"] == name)
+
+    # -- the command line ---------------------------------------------------------------------
+
+    def run(self, *args: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        return self.house.run(*args, cwd=self.folder, **options)
+
+    def stop(self, *options: str, name: str = NAME) -> subprocess.CompletedProcess[str]:
+        return self.run("stop", "--session", name, *options)
+
+    def delete(self, *options: str, name: str = NAME) -> subprocess.CompletedProcess[str]:
+        return self.run("delete", "--session", name, *options)
+
+    def receipt(self, *args: str) -> dict[str, Any]:
+        """The one receipt of a command, from its JSON."""
+        done = self.run(*args, "--json")
+        told = json.loads(done.stdout)
+        assert len(told["receipts"]) == 1, done
+        return told["receipts"][0]
+
+    def resume(self, name: str, *options: str) -> dict[str, Any]:
+        done = self.run("resume", name, *options, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+def install(house: House) -> None:
+    """`claude` and `agy` on the PATH of this house."""
+    programs = house.root / "programs"
+    if programs.exists():
+        return
+    programs.mkdir()
+    for name in ("claude", "agy"):
+        (programs / name).write_text(f"#!{sys.executable} -IS\n{STAND_IN.read_text()}")
+        (programs / name).chmod(0o755)
+    house.env["PATH"] = f"{programs}:{house.env['PATH']}"
+    house.env["STAND_IN_LOG"] = str(house.root / "stand-in.log")
+
+
+def notes(house: House) -> list[tuple[int, list[Any]]]:
+    """(pid, what happened to it), in order."""
+    path = house.root / "stand-in.log"
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    told = [json.loads(line) for line in lines if line.endswith("\n")]
+    return [(one["pid"], one["words"]) for one in told]
+
+
+def notes_of(house: House, pid: int) -> list[list[Any]]:
+    return [words for one, words in notes(house) if one == pid]
+
+
+def ready(house: House) -> list[Started]:
+    return [Started(pid, words[1]) for pid, words in notes(house) if words[0] == "ready"]
+
+
+# -- where conversations lie ----------------------------------------------------------------------
+
+
+def claude_file(shop: Shop, conversation: str) -> Path:
+    key = "".join(c if c.isalnum() else "-" for c in str(shop.folder.resolve()))
+    return shop.house.home / ".claude" / "projects" / key / f"{conversation}.jsonl"
+
+
+def agy_file(shop: Shop, conversation: str) -> Path:
+    root = shop.house.home / ".gemini" / "antigravity-cli"
+    return root / "conversations" / f"{conversation}.db"
+
+
+def texts(file: Path) -> list[str]:
+    """What was said in a conversation, record by record."""
+    return [json.loads(line)["text"] for line in file.read_text().splitlines()]

@@ -1,0 +1,200 @@
+"""Plays `claude` or `agy` in a terminal, by the name it was started under.
+
+It has a prompt, keeps a conversation where the real program does, and notes what happened to it.
+Its habits are words in STAND_IN: silent (no message was sent yet), half (a half-typed prompt), wants
+(an open question to which Enter says yes), asks (a question instead of leaving), stays (no exit
+keys), deaf (no TERM and no HUP), slow (needs a second to leave), torn (half a record at the end),
+noteless (no file by its PID), strays (another conversation than the one asked for).
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import termios
+import time
+import tty
+import uuid
+from pathlib import Path
+from typing import Any, NoReturn
+
+NAME = os.path.basename(sys.argv[0])
+HABITS = os.environ.get("STAND_IN", "").split()
+EXIT = {"claude": "/exit", "agy": "Exit"}[NAME]
+LOST = {"claude": "No conversation found with session ID: {}", "agy": "no conversation {}"}[NAME]
+HOME = Path(os.environ["HOME"])
+CLAUDE = Path(os.environ.get("CLAUDE_CONFIG_DIR") or HOME / ".claude")
+PROJECTS = Path(os.environ.get("CLAUDE_PROJECT_DIR") or CLAUDE / "projects")
+AGY = HOME / ".gemini" / "antigravity-cli"
+
+
+def note(*words: Any) -> None:
+    line = json.dumps({"pid": os.getpid(), "name": NAME, "words": words})
+    with open(os.environ["STAND_IN_LOG"], "a") as log:
+        log.write(line + "\n")
+
+
+def show(text: str, end: str = "\r\n") -> None:
+    sys.stdout.write(text + end)
+    sys.stdout.flush()
+
+
+# -- the conversation -----------------------------------------------------------------------------
+
+
+def conversation_file(name: str) -> Path:
+    if NAME == "agy":
+        return AGY / "conversations" / f"{name}.db"
+    return PROJECTS / re.sub("[^A-Za-z0-9]", "-", os.getcwd()) / f"{name}.jsonl"
+
+
+def asked_for(*flags: str) -> str:
+    words = sys.argv[1:]
+    return next((words[words.index(flag) + 1] for flag in flags if flag in words), "")
+
+
+class Conversation:
+    def __init__(self) -> None:
+        earlier = asked_for("--resume", "-r", "--conversation")
+        if earlier and not conversation_file(earlier).exists():
+            show(LOST.format(earlier))
+            note("lost", earlier)
+            sys.exit(1)
+        straying = earlier and "strays" in HABITS
+        self.id = (not straying and (earlier or asked_for("--session-id"))) or str(uuid.uuid4())
+        self.file = conversation_file(self.id)
+        for line in self.file.read_text().splitlines() if self.file.exists() else ():
+            show(f"earlier: {json.loads(line)['text']}")
+        if not self.file.exists() and "silent" not in HABITS:
+            self.add("hello")
+        if "torn" in HABITS:
+            with self.file.open("a") as file:
+                file.write('{"text": "cut sho')
+        self.announce()
+
+    def add(self, text: str) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("a") as file:
+            record = {"sessionId": self.id, "cwd": os.getcwd(), "text": text}
+            file.write(json.dumps(record) + "\n")
+
+    def announce(self) -> None:
+        """What the real programs write beside it, so that others can tell who is in it."""
+        if NAME == "agy":
+            self.announce_workspace()
+        elif "noteless" not in HABITS:
+            start = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]
+            told = {"pid": os.getpid(), "sessionId": self.id, "procStart": start}
+            self.live_file.parent.mkdir(parents=True, exist_ok=True)
+            self.live_file.write_text(json.dumps(told))
+
+    def announce_workspace(self) -> None:
+        brain, cache = AGY / "brain" / self.id, AGY / "cache" / "last_conversations.json"
+        brain.mkdir(parents=True, exist_ok=True)
+        (brain / "plan.md").write_text("a plan")
+        cache.parent.mkdir(exist_ok=True)
+        known = json.loads(cache.read_text()) if cache.exists() else {}
+        cache.write_text(json.dumps({**known, os.getcwd(): self.id}))
+
+    @property
+    def live_file(self) -> Path:
+        return PROJECTS.parent / "sessions" / f"{os.getpid()}.json"
+
+
+# -- the prompt -----------------------------------------------------------------------------------
+
+
+class Prompt:
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.text = "half-typed words " if "half" in HABITS else ""
+        self.question = "Run rm -rf here?" if "wants" in HABITS else ""
+        self.interrupts = 0
+        self.deeds = {"\x15": self.clear, "\x1b": self.refuse, "\r": self.submit}
+        self.deeds |= {"\x03": self.interrupt, "\x04": self.end_of_input}
+        show(f"{self.question} [Enter: yes]" if self.question else f"> {self.text}", end="")
+
+    def take(self, keys: str) -> None:
+        """What comes together with an Escape is Alt with a key: the real ones do not obey it."""
+        if keys.startswith("\x1b") and len(keys) > 1:
+            keys = keys[2:]
+        for key in keys:
+            if key in self.deeds:
+                self.deeds[key]()
+            else:
+                self.text += key
+                show(key, end="")
+
+    def clear(self) -> None:
+        self.text = ""
+        show("\r\x1b[K> ", end="")
+
+    def refuse(self) -> None:
+        if self.question:
+            note("refused")
+            self.question = ""
+            show("refused")
+
+    def submit(self) -> None:
+        line, self.text = self.text, ""
+        show("")
+        if self.question:
+            note("approved", line)
+            self.question = ""
+        elif line == EXIT and "asks" in HABITS:
+            self.question = "Move this session to the background?"
+            show(f"{self.question} (y/n)")
+        elif line == EXIT and "stays" not in HABITS:
+            leave("exit", self.conversation)
+        elif line:
+            note("heard", line)
+            self.conversation.add(line)
+            show(f"You said: {line}")
+        show("> ", end="")
+
+    def interrupt(self) -> None:
+        self.interrupts += 1
+        if self.interrupts > 1 and NAME == "claude":
+            leave("interrupted", self.conversation)
+
+    def end_of_input(self) -> None:
+        if NAME == "agy":
+            leave("end of input", self.conversation)
+
+
+def leave(why: str, conversation: Conversation, code: int = 0) -> NoReturn:
+    if "slow" in HABITS:
+        time.sleep(1)
+    note("left", why)
+    conversation.live_file.unlink(missing_ok=True)
+    os._exit(code)
+
+
+def main() -> None:
+    signal.alarm(150)  # no test is that long
+    if sys.stdin.isatty():
+        tty.setraw(0, termios.TCSANOW)
+    conversation = Conversation()
+
+    def heard(number: int, _: Any) -> None:
+        word = signal.Signals(number).name
+        note(word)
+        if "deaf" not in HABITS:
+            leave(word, conversation, 128 + number)
+
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, heard)
+    prompt = Prompt(conversation)
+    note("ready", conversation.id, sys.argv[1:], os.getcwd())
+    while True:
+        try:
+            keys = os.read(0, 1024).decode(errors="replace")
+        except OSError:
+            keys = ""  # its terminal is gone
+        if not keys:
+            signal.pause()
+        prompt.take(keys)
+
+
+main()
