@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # each verb loads only what it needs, when it is called
     from quell.core.receipt import Receipt
     from quell.life.adopt import AdoptWish
     from quell.life.doctor import Diagnosis
+    from quell.life.hooks import HookReport, HookWish
     from quell.life.kill import KillWish, Slain
     from quell.life.orphans import OrphanEnd
     from quell.life.reap import Reaped
@@ -168,3 +169,21 @@ class Quell:
         from quell.life.reap import reap_foreign
 
         return reap_foreign(self.world, pids)
+
+    # -- hooks --------------------------------------------------------------------------------
+
+    def hooks(self, wish: "HookWish") -> "list[HookReport]":
+        """Whether the heartbeat hooks are in each program's settings, and would run."""
+        from quell.life.hooks import status
+
+        return status(self.world, wish)
+
+    def install_hooks(self, wish: "HookWish") -> "list[HookReport]":
+        from quell.life.hooks import install
+
+        return install(self.world, wish)
+
+    def uninstall_hooks(self, wish: "HookWish") -> "list[HookReport]":
+        from quell.life.hooks import uninstall
+
+        return uninstall(self.world, wish)

@@ -32,7 +32,7 @@ class KittyHouse:
         """What kitty itself says that it shows, by window number."""
         told = subprocess.run(
             ["kitty", "@", "--to", self.address, "ls"],
-            env=self.env, capture_output=True, text=True, check=True, timeout=30,
+            env=self.env, capture_output=True, text=True, check=True, timeout=60,
         )  # fmt: skip
         tabs = [tab for os_window in json.loads(told.stdout) for tab in os_window["tabs"]]
         return {str(window["id"]): window for tab in tabs for window in tab["windows"]}
@@ -56,6 +56,7 @@ def kitty_in(house: House) -> Iterator[KittyHouse]:
         stack.callback(ended, shown)
         eventually(lambda: kitty.listens() or shown.poll() is not None)
         assert shown.poll() is None, (house.root / "kitty.log").read_text()
+        kitty.windows()  # it listens long before it answers
         yield kitty
 
 

@@ -90,7 +90,8 @@ def deaf_in_own_pane(house: House) -> int:
 
 def test_G13_sessions_and_agents_whose_names_only_begin_so_are_untouched(house: House) -> None:
     other = session_of_others(house, "ws-creator-claude-2")
-    second = in_tmux(house, "luna-2", session="ws-creator-claude-3")
+    house.tmux("set-option", "-g", "remain-on-exit", "on")  # so that no pane goes by itself
+    second = in_tmux(house, "luna-2", session="apart")
     assert house.run("kill", "session:ws-creator-claude").returncode == 1
     assert house.run("kill", "ws-creator-claude").returncode == 1
     assert house.run("kill", "luna").returncode == 1
@@ -104,7 +105,7 @@ def test_G13_sessions_and_agents_whose_names_only_begin_so_are_untouched(house: 
     assert not alive(first.pid)
     assert alive(other)
     assert alive(second.pid)
-    assert sorted(sessions(house)) == ["ws-creator-claude-2", "ws-creator-claude-3"]
+    assert sorted(sessions(house)) == ["apart", "ws-creator-claude-2"]
 
 
 # -- G14: pane numbers start over with the server --------------------------------------------------
@@ -258,6 +259,7 @@ def test_G20_a_kitty_that_does_not_answer_is_unknown_and_the_retry_names_its_soc
 
 def test_G21_only_the_pane_of_the_one_that_was_meant_is_closed(house: House) -> None:
     luna = in_tmux(house, "luna", session="shared")
+    house.tmux("set-option", "-g", "remain-on-exit", "on")  # so that no pane goes by itself
     nova = in_tmux(house, "nova", session="shared")
     house.tmux("split-window", "-d", "-t", luna.run.place.pane, "sleep 90")
     other = house.tmux("list-panes", "-t", luna.run.place.pane, "-F", "#{pane_id}").split()[1]

@@ -47,8 +47,8 @@ def test_H18_the_retry_for_kitty_is_the_documented_command(house: House) -> None
         retry = f"kitty @ --to {kitty.address} close-window --match id:{pane['id']}"
         assert pane["retry"] == retry
         subprocess.run(["sh", "-c", retry], env=kitty.env, check=True)
+        eventually(lambda: list(kitty.windows()) == ["1"])
         os.close(held)
-        assert list(kitty.windows()) == ["1"]
 
 
 def test_H19_wezterm_kills_that_pane(house: House) -> None:

@@ -93,6 +93,10 @@ def test_a_glob_means_whoever_it_matches_and_lives(target: str, meant: list[str]
     assert chosen.label == target
 
 
+def test_a_glob_that_matches_only_ended_agents_is_known_but_empty() -> None:
+    assert choose("k*", [KIRA]).candidates == ()
+
+
 def test_a_glob_minds_upper_case() -> None:
     with pytest.raises(NoSuchAgent):
         choose("L*", EVERYBODY)

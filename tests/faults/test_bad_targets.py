@@ -176,6 +176,24 @@ def test_a_session_with_two_agents_is_ambiguous(house: House) -> None:
     assert all(run.process and alive(run.process.pid) for run in runs)
 
 
+@pytest.mark.parametrize("target", ["all", "tag:dev", "*"])
+@pytest.mark.parametrize("verb", ["show", "receipt", "resume"])
+def test_a_group_where_one_is_meant(house: House, verb: str, target: str) -> None:
+    """Not the first of them, and nobody at all is no crash."""
+    complaint(house.run(verb, target), FAILED)
+    house.spawn(name="luna", tag="dev")
+    house.spawn(name="nova", tag="dev")
+    what, _ = complaint(house.run(verb, target), FAILED)
+    assert "luna, nova" in what
+
+
+@pytest.mark.parametrize("target", ["luna", "l*", "tag:dev", "all"])
+def test_H34_a_second_kill_is_no_failure(house: House, luna: int, target: str) -> None:
+    assert house.run("kill", target).returncode == 0
+    done = house.run("kill", target)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 # -- from standard input -------------------------------------------------------------------------
 
 

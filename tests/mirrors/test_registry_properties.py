@@ -29,7 +29,9 @@ FIELDS = st.dictionaries(KEY, VALUE, max_size=4)
 
 @st.composite
 def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
-    names = draw(st.lists(st.from_regex("[a-z]{1,8}", fullmatch=True), min_size=1, max_size=4, unique=True))
+    names = draw(
+        st.lists(st.from_regex("[a-z]{1,8}", fullmatch=True), min_size=1, max_size=4, unique=True)
+    )
     return [
         {
             "name": name,
@@ -108,7 +110,12 @@ def test_M9_what_is_added_is_read_alike_by_old_and_new_readers(
 
 
 @SLOWLY
-@given(st.one_of(st.text(st.sampled_from("ab:-?#&*!|>'\"%@`{}[],\n\t ~<0"), max_size=60), st.text(max_size=60)))
+@given(
+    st.one_of(
+        st.text(st.sampled_from("ab:-?#&*!|>'\"%@`{}[],\n\t ~<0"), max_size=60),
+        st.text(max_size=60),
+    )
+)
 def test_M56_any_text_is_read_or_refused(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         registry = Registry(Path(folder) / "r.yaml")

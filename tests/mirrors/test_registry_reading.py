@@ -181,7 +181,9 @@ def test_an_alias_bomb_is_read_and_written_in_no_time(holding: Open) -> None:
     merges = "m0: &m0 {k: 1}\n" + "".join(
         f"m{i + 1}: &m{i + 1} {{<<: [{', '.join([f'*m{i}'] * 10)}]}}\n" for i in range(15)
     )
-    registry = holding(bomb + merges + "agent_identities: *p\ntmux_sessions: [{<<: *m15, name: a}]\n")
+    registry = holding(
+        bomb + merges + "agent_identities: *p\ntmux_sessions: [{<<: *m15, name: a}]\n"
+    )
     assert registry.rows()[0].status == "unknown"
     assert registry.cached_conversation("claude", "/") == ""
     registry.update("a", {"status": "stopped"})

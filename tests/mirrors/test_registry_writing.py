@@ -118,7 +118,7 @@ def test_M33_M34_an_ending_has_its_time_unless_it_is_given(registry: Registry) -
 
 
 def test_quotes_stay_in_the_style_that_was_there(holding: Open) -> None:
-    registry = holding("tmux_sessions: [{name: a, x: 'o', y: \"o\", z: o, id: \"o\"}]\n")
+    registry = holding('tmux_sessions: [{name: a, x: \'o\', y: "o", z: o, id: "o"}]\n')
     registry.update("a", {"x": "it's", "y": 'so "so"', "z": "123", "id": "%7"})
     assert registry.text == (
         "tmux_sessions: [{name: a, x: 'it''s', y: \"so \\\"so\\\"\", z: '123', id: \"%7\"}]\n"

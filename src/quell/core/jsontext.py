@@ -49,7 +49,7 @@ class JsonText(NamedTuple):
             where = f"line {error.lineno} column {error.colno}"
             raise BadSettings(f"not valid JSON: {error.msg}, {where}") from error
         except RecursionError as error:
-            raise BadSettings("not usable JSON: it is nested too deeply") from error
+            raise BadSettings("not usable: it is nested too deeply") from error
 
     def put(self, path: Path, key: str | None, value: Any) -> "JsonText":
         """With `value` as the last item of the object (under `key`) or array at `path`."""

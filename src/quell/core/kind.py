@@ -61,6 +61,7 @@ class Kind(NamedTuple):
     database: Database | None = None  # set: `conversation` is the database, which holds everybody's
     forget: tuple[str, ...] = ()  # the vendor's argv that deletes {id}, where files are not enough
     live_file: str = ""  # JSON below {root} that process {pid} keeps; its `sessionId` is {id}
+    last_file: str = ""  # JSON below {root}: directory → the conversation that was there last
 
     def start_argv(self, conversation: str, args: tuple[str, ...]) -> tuple[str, ...]:
         """The argv of a fresh start; fixes the conversation id where the program allows it."""

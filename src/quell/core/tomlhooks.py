@@ -14,9 +14,10 @@ TITLE = "# Heartbeat for quell; `quell hooks uninstall` takes these lines out."
 
 
 def parsed(text: str) -> dict[str, Any]:
+    """The value; fractions stay as they are written, for nan does not equal itself."""
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(text, parse_float=_number)
+    except (ValueError, RecursionError) as error:
         raise BadSettings(f"not valid TOML: {error}") from error
 
 
@@ -28,8 +29,8 @@ def added(text: str, entries: Mapping[str, Mapping[str, Any]]) -> str:
     gap = "" if not text else newline if text.endswith("\n") else newline * 2
     whole = text + gap + newline.join(lines) + newline
     try:
-        tomllib.loads(whole)
-    except tomllib.TOMLDecodeError as error:
+        parsed(whole)
+    except BadSettings as error:
         raise BadSettings(
             "its hooks are written inline, where no lines can be added",
             "use the other file: --settings with the path of a hooks.json beside it",
@@ -41,7 +42,7 @@ def removed(text: str, mark: str) -> str:
     """Without the pairs of lines that `added` wrote; raises if an entry was reshaped since."""
     end = r"\r?(?:\n|\Z)"
     ours = rf"\[\[hooks\.\w+\]\]\r?\nhooks = \[[^\n]*{re.escape(mark)}\"[^\n]*\]{end}"
-    title = rf"(?:(?:^|(?<=\n))\r?\n)?^{re.escape(TITLE)}{end}"
+    title = rf"(?:^\r?\n)?^{re.escape(TITLE)}{end}"
     rest = re.sub(rf"^{ours}", "", text, flags=re.MULTILINE)
     rest = re.sub(title, "", rest, flags=re.MULTILINE)
     if f'{mark}"' in rest:
@@ -57,3 +58,7 @@ def _inline(handler: Mapping[str, Any]) -> str:
     """An inline table. JSON's strings and numbers are TOML's too."""
     pairs = (f"{key} = {json.dumps(value)}" for key, value in handler.items())
     return "{ " + ", ".join(pairs) + " }"
+
+
+def _number(written: str) -> tuple[str, str]:
+    return ("number", written)

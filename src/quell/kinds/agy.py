@@ -18,7 +18,8 @@ KIND = Kind(
     clear_keys=("Escape", "C-u"),
     strip_env=ENCLOSING,
     root="{home}/.gemini/antigravity-cli",
-    # The newest of each directory is in cache/last_conversations.json.
     conversation=("conversations/{id}.db",),
     extras=("conversations/{id}.db-*", "brain/{id}"),
+    last_file="cache/last_conversations.json",
+    picks=("--conversation", "--continue", "-c"),
 )

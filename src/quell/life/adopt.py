@@ -53,7 +53,7 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
         server=place.server,
         tag=checked_name(wish.tag, "tag") if wish.tag else "",
         team=checked_name(wish.team, "team") if wish.team else "",
-        conversation=wish.conversation,
+        conversation=wish.conversation or world.kind(kind).picked(argv[1:])[1],
         created_at=world.now(),
     )
     run = Run(
@@ -90,7 +90,8 @@ def found(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
 def shown_program(world: World, pid: int) -> int:
     """The agent itself, where the pane's own process is a shell that started it."""
     for front in world.kernel.front(pid):
-        if world.recognise(world.kernel.argv(front)) != "command":
+        own = pid in (front, *world.kernel.above(front))
+        if own and world.recognise(world.kernel.argv(front)) != "command":
             return front
     return pid
 

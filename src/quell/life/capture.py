@@ -92,15 +92,29 @@ def _scan(world: World, agent: Agent, run: Run, kind: Kind) -> str:
         answers = [world.disk.query(path, kind.database.newest, {"cwd": cwd}) for path in paths]
         return next((answer[0] for answer in answers if answer), "")
     since = _seconds(run.started_at) if run.keeper else 0.0  # an adopted one is older than its run
+    last = _last_of_directory(world, kind, root, cwd)
+    others = {a.conversation for a in world.store.agents() if a.name != agent.name}
     newest: list[tuple[float, str]] = []
     for template in kind.conversation[:1]:
         key = kind.cwd_key(cwd) if kind.cwd_key else ""
         pattern = template.replace("{cwd_key}", key).replace("{id8}", "*").replace("{id}", "*")
         for path in world.disk.glob(os.path.join(root, pattern)):
-            at = world.disk.touched_at(path) or 0.0
-            if at >= since and _of_workspace(world, kind, path, cwd):
-                newest.append((at, path))
-    return _id_of(world, max(newest)[1]) if newest else ""
+            at, found = world.disk.touched_at(path) or 0.0, _id_of(world, path)
+            here = found == last if last else _of_workspace(world, kind, path, cwd)
+            if at >= since and found and found not in others and here:
+                newest.append((at, found))
+    return max(newest)[1] if newest else ""
+
+
+def _last_of_directory(world: World, kind: Kind, root: str, cwd: str) -> str:
+    """What the program itself notes as the latest conversation of a directory; agy does."""
+    if not kind.last_file:
+        return ""
+    try:
+        told = json.loads(world.disk.tail(os.path.join(root, kind.last_file)) or b"{}")
+        return str(told.get(cwd) or "")
+    except (ValueError, AttributeError):
+        return ""
 
 
 def _seconds(iso: str) -> float:

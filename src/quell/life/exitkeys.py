@@ -36,7 +36,7 @@ def not_in_front(world: World, run: Run, agent: Agent) -> str:
     if not isinstance(seen, Present):
         return f"the pane is not the agent's any more ({seen.why})"
     owner = run.keeper or run.process
-    if owner is None or seen.pid not in (owner.pid, *parents(world, owner.pid)):
+    if owner is None or seen.pid not in (owner.pid, *world.kernel.above(owner.pid)):
         return f"the pane belongs to PID {seen.pid}"
     if run.process is None or isinstance(world.kernel.look(run.process), Gone):
         return "the agent is gone"
@@ -47,14 +47,6 @@ def not_in_front(world: World, run: Run, agent: Agent) -> str:
     if any(world.recognise(world.kernel.argv(pid)) == agent.kind for pid in front):
         return ""
     return f"PID {front[0] if front else '?'} is in front in the pane, not the agent"
-
-
-def parents(world: World, pid: int) -> list[int]:
-    """Parent, grandparent, … up to init: the shell in which a person started the agent."""
-    chain: list[int] = []
-    while (pid := world.kernel.parent(pid)) > 1 and pid not in chain:
-        chain.append(pid)
-    return chain
 
 
 def left(world: World, run: Run, seconds: float) -> bool:

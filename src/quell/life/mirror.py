@@ -14,6 +14,7 @@ from quell.core.stopping import OWN_ID, RESUMED_DROPS, row_end
 
 Troubles = tuple[str, ...]
 STATUS_LINES = 20
+NOT_WRITTEN = "was not written"
 
 
 class Mirrored(NamedTuple):
@@ -29,13 +30,18 @@ def find_row(world: World, agent: Agent, run: Run) -> tuple[Mirrored | None, Tro
         registry = world.registry(agent.cwd)
         if registry is None:
             return None, ()
-        names = {agent.name, run.place.session}
         for row in registry.rows():
-            if row.name in names and same_server(row, run):
+            if speaks_of(row, run):
                 return Mirrored(registry, row), ()
     except RegistryFailed as error:
         return None, (f"the registry file was left as it is: {error}",)
     return None, ()
+
+
+def speaks_of(row: Row, run: Run) -> bool:
+    """Whether the row is of this run: by its agent's name, or by its session's."""
+    session = row.name.replace(".", "_").replace(":", "_")  # as tmux stores it
+    return same_server(row, run) and (row.name == run.agent or session == run.place.session)
 
 
 def same_server(row: Row, run: Run) -> bool:
@@ -68,7 +74,9 @@ def write_end(mirrored: Mirrored, words: Ending, receipt: Receipt, *, capture_id
     own = OWN_ID.get(receipt.kind)
     if capture_id and own and receipt.conversation.id:
         resumable = receipt.conversation.exists is not False
-        changes |= {own: receipt.conversation.id, "resumable": resumable}
+        changes["resumable"] = resumable
+        if resumable:  # an id that was never used is none: the null of the row says so
+            changes[own] = receipt.conversation.id
     troubles = _update(mirrored, changes)
     if words.outcome is Outcome.ARCHIVED:
         return troubles  # the agent still runs: its job is not over
@@ -108,5 +116,5 @@ def _update(mirrored: Mirrored, changes: Mapping[str, Any], drop: Troubles = ())
     try:
         mirrored.registry.update(mirrored.row.name, changes, drop)
     except RegistryFailed as error:
-        return (f"the row '{mirrored.row.name}' was not written: {error}",)
+        return (f"the row '{mirrored.row.name}' {NOT_WRITTEN}: {error}",)
     return ()

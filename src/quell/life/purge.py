@@ -2,15 +2,17 @@
 
 from typing import Any
 
+from quell.core.agent import Agent
 from quell.core.errors import Refused
 from quell.core.kind import filled
 from quell.core.ports import World
 from quell.core.receipt import Receipt, Result
 from quell.life.conversation import conversation_files, files_below, root_of
 from quell.life.kill import Slain
-from quell.life.mirror import Troubles, find_row, note_purge
+from quell.life.mirror import Mirrored, Troubles, find_row, note_purge
 
 OVER = (Result.ENDED, Result.ALREADY_ENDED)
+NOBODY = (Result.NOT_FOUND, Result.REFUSED)
 
 
 def check_purge(wanted: bool, *, told_twice: bool) -> None:  # noqa: FBT001 - the wish itself
@@ -26,7 +28,7 @@ def purged(world: World, slain: list[Slain]) -> list[Slain]:
     return [
         one._replace(
             receipts=tuple(
-                purge(world, receipt) if receipt.result in OVER else receipt
+                purge(world, receipt, world.store.agent(receipt.agent), _row_of(world, receipt))
                 for receipt in one.receipts
             )
         )
@@ -34,9 +36,19 @@ def purged(world: World, slain: list[Slain]) -> list[Slain]:
     ]
 
 
-def purge(world: World, receipt: Receipt) -> Receipt:
+def _row_of(world: World, receipt: Receipt) -> Mirrored | None:
+    run, agent = world.store.run(receipt.run), world.store.agent(receipt.agent)
+    return find_row(world, agent, run)[0] if run and agent else None
+
+
+def purge(
+    world: World, receipt: Receipt, agent: Agent | None, mirrored: Mirrored | None
+) -> Receipt:
     """What was deleted stands in the receipt, the events and the registry file."""
-    agent = world.store.agent(receipt.agent)
+    if receipt.result in NOBODY:
+        return receipt
+    if receipt.result not in OVER:
+        return _warned(receipt, ("its conversation was not deleted: it is not over",))
     if agent is None or not agent.conversation:
         return _warned(receipt, ("no conversation is known, so none was deleted",))
     kind = world.kind(agent.kind)
@@ -55,12 +67,8 @@ def purge(world: World, receipt: Receipt) -> Receipt:
     }
     world.store.note("conversation.purged", agent.name, receipt.run, facts)
     troubles: Troubles = tuple(f"not deleted: {refusal}" for refusal in done.refused)
-    run = world.store.run(receipt.run)
-    if run is not None:
-        mirrored, more = find_row(world, agent, run)
-        troubles += more
-        if mirrored:
-            troubles += note_purge(mirrored, facts["purged_at"], done.removed)
+    if mirrored and not done.refused:
+        troubles += note_purge(mirrored, facts["purged_at"], done.removed)
     why = f"deleted: {len(done.removed)} files" if done.removed else "there was nothing to delete"
     gone = receipt.conversation._replace(
         id=agent.conversation, exists=bool(done.refused), resume="", why=why, purged=done.removed

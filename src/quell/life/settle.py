@@ -13,38 +13,36 @@ def settle(world: World) -> list[Run]:
 
     A store that cannot be written stops nobody here: whoever must write will say so.
     """
-    return [run for run in world.store.live_runs() if _lives(world, run)]
+    now = [_now(world, run) for run in world.store.live_runs()]
+    return [run for run in now if run is not None]
 
 
-def _lives(world: World, run: Run) -> bool:
+def _now(world: World, run: Run) -> Run | None:
     try:
         return settled(world, run)
     except StoreFailed:
-        return not world.kernel.journal(world.rundir(run.id)).ended
+        return None if world.kernel.journal(world.rundir(run.id)).ended else run
 
 
-def settled(world: World, run: Run) -> bool:
-    """Records a birth or an end that the keeper saw. True while the run lives, as far as known."""
+def settled(world: World, run: Run) -> Run | None:
+    """Records a birth or an end that the keeper saw. The run as it is now; None once it is over."""
     if run.host != world.host:
-        return True
+        return run
     if run.state is not State.SPAWNING and not _gone(world, run):
-        return True
+        return run
     left = world.left_receipt(run.id)
     journal = world.kernel.journal(world.rundir(run.id))
     if left is not None and left.outcome:  # without one, something had survived
         kept = kept_orphans(run, journal, agent_tag(world, run))
         world.store.end(ended(run, _ending_of(left), left.finished_at), left, kept)
-        return False
+        return None
     if journal.process and run.state is State.SPAWNING and not _owner_busy(world, run, journal):
-        run = born(run, journal)
-        world.store.born(run)
-    if journal.ended:
+        world.store.born(born(run, journal))
+        run = world.store.run(run.id) or run
+    if journal.ended or _lost(world, run, journal):
         record_end(world, run, journal)
-        return False
-    if _lost(world, run, journal):
-        record_end(world, run, journal)
-        return False
-    return True
+        return None
+    return run
 
 
 def _gone(world: World, run: Run) -> bool:

@@ -12,7 +12,7 @@ from quell.core.ports import Registry, Row, World
 from quell.core.run import Run
 from quell.core.stopping import OWN_ID, row_end
 from quell.life.capture import capture
-from quell.life.mirror import same_server
+from quell.life.mirror import speaks_of
 from quell.life.resurrection import Resurrected, resurrections
 from quell.life.settle import settle
 
@@ -49,17 +49,13 @@ def _told(one: Resurrected) -> Drift:
 def _of_row(
     world: World, registry: Registry, row: Row, live: list[Run], *, dry_run: bool
 ) -> list[Drift]:
-    run = next((r for r in live if _same(row, r)), None)
+    run = next((r for r in live if speaks_of(row, r)), None)
     there = run is not None or _session_exists(world, row)
     if there is None:
         return [Drift("unseen", row.name, "tmux did not answer; the row was left as it is", "")]
     if not there:
         return [_dead(world, registry, row, dry_run=dry_run)]
     return _new_conversation(world, registry, row, run, dry_run=dry_run) if run else []
-
-
-def _same(row: Row, run: Run) -> bool:
-    return row.name in (run.place.session, run.agent) and same_server(row, run)
 
 
 def _session_exists(world: World, row: Row) -> bool | None:
@@ -109,5 +105,5 @@ def _unlisted(registry: Registry, live: list[Run]) -> list[Drift]:
     return [
         Drift("unlisted", run.place.session, f"'{run.agent}' runs, but has no row", "")
         for run in live
-        if run.place.name == "tmux" and not any(_same(row, run) for row in rows)
+        if run.place.name == "tmux" and not any(speaks_of(row, run) for row in rows)
     ]

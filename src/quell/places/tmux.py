@@ -141,18 +141,21 @@ class Tmux:
 
     def has_session(self, name: str, server: str) -> bool:
         """Whether that server has that very session; PlaceFailed if it does not answer."""
-        target = f"={session_name(name)}:"
-        answer = self._ask(server, ("list-panes", "-s", "-t", target, "-F", "#{pane_id}"))
+        return bool(self.panes(name, server))
+
+    def panes(self, name: str, server: str) -> list[tuple[str, int]]:
+        """Each pane of that very session and its process; none if there is no such session."""
+        listed = ("list-panes", "-s", "-t", f"={session_name(name)}:")
+        answer = self._ask(server, (*listed, "-F", "#{pane_id} #{pane_pid}"))
         if answer.code and not _NO_PANE.search(answer.complaint):
             raise PlaceFailed(f"tmux did not say whether it has {name}: {answer.complaint}")
-        return not answer.code
+        lines = [] if answer.code else answer.out.splitlines()
+        return [(pane, int(pid)) for pane, pid in (line.split() for line in lines)]
 
     def _only_pane(self, session: str, server: str) -> str:
-        target = f"={session_name(session)}:"
-        answer = self._ask(server, ("list-panes", "-s", "-t", target, "-F", "#{pane_id}"))
-        panes = answer.out.split()
-        if answer.code or not panes:
-            raise _not_found(answer, session)
+        panes = [pane for pane, _ in self.panes(session, server)]
+        if not panes:
+            raise NoSuchAgent(session)
         if len(panes) > 1:
             raise Ambiguous(session, tuple(panes))
         return panes[0]

@@ -33,14 +33,16 @@ class LinuxKernel:
         stat = identity.read_stat(pid)
         return stat.ppid if stat else 0
 
+    def above(self, pid: int) -> tuple[int, ...]:
+        """Parent, grandparent, … of a process, up to init."""
+        chain: list[int] = []
+        while (pid := self.parent(pid)) > 1 and pid not in chain:
+            chain.append(pid)
+        return tuple(chain)
+
     def ancestors(self) -> tuple[int, ...]:
         """Parent, grandparent, … of this process, up to init."""
-        chain: list[int] = []
-        pid = self.parent(os.getpid())
-        while pid > 1 and pid not in chain:
-            chain.append(pid)
-            pid = self.parent(pid)
-        return tuple(chain)
+        return self.above(os.getpid())
 
     def cwd(self, pid: int) -> str:
         try:
@@ -106,7 +108,7 @@ class LinuxKernel:
         return read_journal(rundir)
 
     def front(self, pid: int) -> tuple[int, ...]:
-        """Who may read the keys typed on this process's terminal: the group in front, oldest first."""
+        """Who may read what is typed on its terminal: the group in front, oldest first."""
         from quell.processes.table import Table
 
         stat = identity.read_stat(pid)

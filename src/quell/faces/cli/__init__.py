@@ -29,6 +29,7 @@ VERBS = {
     "events": ("events", "The audit trail."),
     "receipt": ("receipt", "The proof of an ending."),
     "doctor": ("doctor", "What this machine has, and what lies around on it."),
+    "hooks": ("hooks", "Heartbeat hooks for Claude Code, Codex and Gemini."),
     "demo": ("demo", "Show the promise on agents with bad habits."),
     "completion": ("completion", "Print the completion script for bash, zsh or fish."),
 }

@@ -1,15 +1,22 @@
 """quell stop."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from quell.api import Quell
+from quell.core.errors import BadRequest
 from quell.faces import exits, told
 from quell.faces.cli import options
 
+if TYPE_CHECKING:
+    from quell.life.kill import Slain
+    from quell.life.stop import StopWish
+
 PURGE = "Delete the conversation for good? It cannot be resumed any more."
+REFRESH = "Re-running will just refresh the timestamp. Continue? (--yes to skip)"
+NOT_WRITTEN = "was not written"  # of a row, in the words of life/mirror.py
 
 
 def stop_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,17 +74,45 @@ def carry_out(targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> int
     unlisted, quell = given.pop("force_no_yaml"), Quell(registry=given.pop("registry"))
     given["yes"] = given["yes"] or (given["purge"] and options.confirmed(PURGE))
     words = options.spelled_out(targets, verb) if targets else ()
+    if words and session:
+        raise BadRequest("--session names the one to end", f"leave out {', '.join(words)}")
     wish = StopWish(targets=words, options=stopping, **given)
-    if session:
+    if not session:
+        return answer(quell.stop(wish), wish, json_wanted=json_wanted)
+    slain = quell.stop_session(session, wish, verb=verb, unlisted=unlisted)
+    if not json_wanted and needs_refresh(slain):
+        told.slain(slain, verb="Stopped")
+        if not options.confirmed(REFRESH):
+            click.echo(REFRESH)
+            return exits.Exit.DONE
+        wish = wish._replace(yes=True)
         slain = quell.stop_session(session, wish, verb=verb, unlisted=unlisted)
-    else:
-        slain = quell.stop(wish)
-    receipts = [receipt for one in slain for receipt in one.receipts]
-    code = exits.of_receipts(receipts)
-    if json_wanted:
-        options.print_json({"ok": code == 0, "receipts": [r.to_json() for r in receipts]})
-        return code
-    told.slain(slain, verb="Stopped")
-    if session and code == exits.Exit.DONE:
+    code = answer(slain, wish, json_wanted=json_wanted)
+    if not json_wanted and code == exits.Exit.DONE and was_done(slain, wish):
         click.echo(f"{verb} complete")
     return code
+
+
+def answer(slain: "list[Slain]", wish: "StopWish", *, json_wanted: bool) -> int:
+    """Prints what came of it; a row or a conversation that stayed as it was is a failure."""
+    receipts = [receipt for one in slain for receipt in one.receipts]
+    code = exits.of_receipts(receipts)
+    unwritten = any(NOT_WRITTEN in text for receipt in receipts for text in receipt.warnings)
+    unpurged = wish.purge and any(r.conversation.exists for r in receipts)
+    if code == exits.Exit.DONE and (unwritten or unpurged) and not wish.dry_run:
+        code = exits.Exit.FAILED
+    if json_wanted:
+        options.print_json({"ok": code == 0, "receipts": [r.to_json() for r in receipts]})
+    else:
+        told.slain(slain, verb="Stopped")
+    return code
+
+
+def needs_refresh(slain: "list[Slain]") -> bool:
+    return any(r.detail.startswith("Already terminated") for one in slain for r in one.receipts)
+
+
+def was_done(slain: "list[Slain]", wish: "StopWish") -> bool:
+    """Whether anything changed: a row that was left alone has nobody who ended it."""
+    receipts = [receipt for one in slain for receipt in one.receipts]
+    return not wish.dry_run and any(r.by or r.conversation.purged for r in receipts)
