@@ -1,6 +1,9 @@
 """What the tests of the M contract play with: a workspace with a registry file, and its agents."""
 
+import contextlib
 import json
+import os
+import pty
 import shlex
 import subprocess
 import sys
@@ -16,6 +19,7 @@ from quell.life.spawn import Wish
 STAND_IN = Path(__file__).with_name("m_stand_in.py")
 NAME = "shop-creator-claude"
 AGY = "shop-creator-agy"
+OWN = {"claude": "claude_session_id_own", "agy": "agy_conversation_id_own"}
 
 # As a person leaves it: comments, odd spacing, fields that quell has never heard of.
 HEAD = """\
@@ -29,7 +33,7 @@ ROW = """\
   status:   {status}
   tmux_server: {server}
   start_command: '{agent} --model   opus'   # as it was typed
-  claude_session_id_own: null      # it never had one
+  {own}: null      # it never had one
   role: creator
   pane: {{pid: {pid},  cmd: {agent}, cwd: {cwd}}}   # for the audit
   mcp_attachments:
@@ -117,6 +121,7 @@ class Shop:
     def row_text(self, name: str = NAME, **fields: Any) -> str:
         known = {"status": "running", "server": "test", "pid": 1, "cwd": self.folder}
         known["agent"] = "agy" if name.endswith("agy") else "claude"
+        known["own"] = OWN[str(known["agent"])]
         more = fields.pop("more", "")
         return ROW.format(name=name, **{**known, **fields}) + more
 
@@ -151,6 +156,35 @@ class Shop:
         return json.loads(done.stdout)
 
 
+def at_terminal(shop: Shop, answer: str, *args: str) -> tuple[int, str]:
+    """`quell ARGS` by a person who answers its question; exit code and everything on the screen."""
+    screen, keyboard = pty.openpty()
+    os.write(screen, answer.encode())
+    argv = (sys.executable, "-m", "quell", *args)
+    asking = subprocess.Popen(
+        argv, env=shop.house.env, cwd=shop.folder, stdin=keyboard, stdout=keyboard, stderr=keyboard
+    )
+    os.close(keyboard)
+    told = b""
+    with contextlib.suppress(OSError):  # EIO: nobody has the other end open any more
+        while more := os.read(screen, 4096):
+            told += more
+    os.close(screen)
+    return asking.wait(timeout=60), told.decode().replace("\r\n", "\n")
+
+
+def hurry(house: House, *, exit_wait: float = 0.3, grace: float = 0.3) -> None:
+    """Shorter waits, for agents of whom it is known that they will not go."""
+    config = house.root / "config.toml"
+    config.write_text(f"[stop]\nexit_wait = {exit_wait}\ngrace = {grace}\n")
+    house.env["QUELL_CONFIG"] = str(config)
+
+
+def configure(house: House, text: str) -> None:
+    (house.root / "config.toml").write_text(text)
+    house.env["QUELL_CONFIG"] = str(house.root / "config.toml")
+
+
 def install(house: House) -> None:
     """`claude` and `agy` on the PATH of this house."""
     programs = house.root / "programs"
@@ -180,6 +214,27 @@ def ready(house: House) -> list[Started]:
     return [Started(pid, words[1]) for pid, words in notes(house) if words[0] == "ready"]
 
 
+# -- delegated jobs -------------------------------------------------------------------------------
+
+JOB = "job-7"
+
+
+def job(shop: Shop, status: str = "running") -> Path:
+    """A delegated job, as the registry of jobs keeps it."""
+    folder = shop.folder / ".mam" / "jobs"
+    folder.mkdir(parents=True)
+    told = {"schema_version": 1, "job_id": JOB, "status": status, "last_seq": 4, "prompt": "mend"}
+    path = folder / f"{JOB}.json"
+    path.write_text(json.dumps(told))
+    path.chmod(0o600)
+    return path
+
+
+def job_events(shop: Shop) -> list[dict[str, Any]]:
+    log = shop.folder / ".mam" / "jobs" / f"{JOB}.events.log"
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
 # -- where conversations lie ----------------------------------------------------------------------
 
 
@@ -196,3 +251,13 @@ def agy_file(shop: Shop, conversation: str) -> Path:
 def texts(file: Path) -> list[str]:
     """What was said in a conversation, record by record."""
     return [json.loads(line)["text"] for line in file.read_text().splitlines()]
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """Every file and what is in it."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def reached(receipt: dict[str, Any]) -> list[str]:
+    return [rung["rung"] for rung in receipt["rungs"] if rung["reached"]]

@@ -1,10 +1,10 @@
 """Plays `claude` or `agy` in a terminal, by the name it was started under.
 
 It has a prompt, keeps a conversation where the real program does, and notes what happened to it.
-Its habits are words in STAND_IN: silent (no message was sent yet), half (a half-typed prompt), wants
-(an open question to which Enter says yes), asks (a question instead of leaving), stays (no exit
-keys), deaf (no TERM and no HUP), slow (needs a second to leave), torn (half a record at the end),
-noteless (no file by its PID), strays (another conversation than the one asked for).
+Its habits are words in STAND_IN: silent (no message was sent yet), half (a half-typed prompt),
+wants (an open question to which Enter says yes), asks (a question instead of leaving), stays (no
+exit keys), deaf (no TERM and no HUP), slow (needs a second to leave), torn (half a record at the
+end), noteless (no file by its PID), strays (another conversation than the one asked for).
 """
 
 import json
@@ -13,7 +13,6 @@ import re
 import signal
 import sys
 import termios
-import time
 import tty
 import uuid
 from pathlib import Path
@@ -165,7 +164,7 @@ class Prompt:
 
 def leave(why: str, conversation: Conversation, code: int = 0) -> NoReturn:
     if "slow" in HABITS:
-        time.sleep(1)
+        signal.sigtimedwait((), 1)
     note("left", why)
     conversation.live_file.unlink(missing_ok=True)
     os._exit(code)

@@ -233,7 +233,7 @@ def test_G20_a_tmux_that_does_not_answer_saves_nobody(house: House) -> None:
         assert "(pane close failed for tmux)" in done.stdout
         assert "did not answer" in done.stderr
         retry = f"tmux -S {luna.run.place.server} kill-pane -t {luna.run.place.pane}"
-        assert f"Retry this command:\n  {retry}\n" in done.stderr
+        assert f"Retry this command with approval/escalation:\n  {retry}\n" in done.stderr
     finally:
         os.kill(server, signal.SIGCONT)
     subprocess.run(shlex.split(retry), env=house.env, capture_output=True, check=False, timeout=20)

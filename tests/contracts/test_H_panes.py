@@ -17,6 +17,8 @@ from contracts.wezterm_house import wezterm_in
 from house import House, alive, eventually
 from scenes import DEAF, PROLOGUE, SLEEPS, Played, fresh_note, started
 
+REMAINS = "Process terminated, but pane remains. Retry this command with approval/escalation:"
+
 
 def test_H18_kitty_closes_that_window(house: House) -> None:
     with kitty_in(house) as kitty:
@@ -148,7 +150,7 @@ def test_H32_the_message_names_the_terminal_and_the_exact_command(house: House) 
         f"Ended process group {luna.pid} for 'luna' (pane close failed for tmux)"
     )
     told = done.stderr.splitlines()
-    at = told.index("Process terminated, but pane remains. Retry this command:")
+    at = told.index(REMAINS)
     command = told[at + 1].strip()
     assert command.endswith(f"kill-pane -t {luna.run.place.pane}")
     subprocess.run(["sh", "-c", command], env=house.env, check=True)
@@ -162,7 +164,7 @@ def test_C36_only_strict_pane_makes_it_a_failure(
     luna = kept_pane(house)
     done = house.run("kill", "luna", *option, env=without_tmux(house))
     assert (done.returncode, alive(luna.pid)) == (code, False)
-    assert "Retry this command:" in done.stderr
+    assert REMAINS in done.stderr
 
 
 def test_C36_a_closed_pane_satisfies_strict_pane(house: House) -> None:

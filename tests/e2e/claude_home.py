@@ -1,6 +1,5 @@
 """A home where the real Claude Code starts without a question, and a pane to type into it."""
 
-import contextlib
 import json
 import os
 import re
@@ -9,17 +8,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from e2e.model import Asked, Server
-from house import CEILING, House, alive, eventually
-from quell.core.kind import below_root, conversation_root
-from quell.kinds.claude import KIND
+from e2e.model import Server
+from house import House, descendants, eventually, told
 
 VERSION = "2.1.197"
 PACKAGE = f"@anthropic-ai/claude-code@{VERSION}"
-KEY = "sk-ant-stand-in-for-a-key-000000000000000000"  # of nobody
-KEY_TAIL = 20  # by the end of a key the program remembers that it may use it
+KEY = "sk-ant-stand-in-for-a-key-000000000000000000"  # nobody's
+KEY_TAIL = 20  # by so many of its last characters Claude remembers a key that it may use
 MCP_SERVER = Path(__file__).with_name("mcp_server.py")
-PROMPT_SIGN = "❯"
+READY = "? for shortcuts"  # below the prompt, while nothing is typed and nothing runs
+DOCILE, STUBBORN = "docile", "stubborn"
+PROCESSES = {DOCILE: 1, STUBBORN: 2}  # of the MCP server with that habit
+PANE = "test:"
 
 
 def install(where: Path) -> Path:
@@ -34,14 +34,16 @@ def install(where: Path) -> Path:
 
 
 class ClaudeHome:
-    """One person's home and project, the model on loopback, and the pane of `luna`."""
+    """One person's home and project, the model on loopback, and the only pane of its tmux."""
 
     def __init__(self, house: House, model: Server, program: Path) -> None:
         self.house = house
         self.model = model
-        self.project = house.root / "project"
+        self.project = house.root.resolve() / "project"
         self.project.mkdir()
-        self.pids = house.root / "mcp.pids"
+        self._pids = house.root / "mcp.pids"
+        self._servers = 0  # MCP processes that must have been there when all have started
+        self.habit = DOCILE
         house.env |= {
             "PATH": f"{program}:{house.env['PATH']}",
             "ANTHROPIC_BASE_URL": model.address,
@@ -49,24 +51,144 @@ class ClaudeHome:
             # Whatever it wants outside comes to the stand-in too, which refuses it.
             "HTTPS_PROXY": model.address,
             "HTTP_PROXY": model.address,
-            "NO_PROXY": "127.0.0.1,localhost",
+            "NO_PROXY": "127.0.0.1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
         }
-        self.settle_dialogs()
+        self._settle_dialogs()
+        self.serve_mcp(DOCILE)
 
-    def settle_dialogs(self) -> None:
+    def _settle_dialogs(self) -> None:
         """Theme, key and trust, as if a person had answered long ago."""
-        trusted = {
-            "hasTrustDialogAccepted": True,
-            "hasCompletedProjectOnboarding": True,
-            "enabledMcpjsonServers": ["weather"],
-        }
+        trusted = {"hasTrustDialogAccepted": True, "enabledMcpjsonServers": ["weather"]}
         settings = {
             "hasCompletedOnboarding": True,
             "lastOnboardingVersion": VERSION,
             "theme": "dark",
             "customApiKeyResponses": {"approved": [KEY[-KEY_TAIL:]], "rejected": []},
-            "projects": {str(self.project.resolve()): trusted},
+            "projects": {str(self.project): trusted},
         }
         (self.house.home / ".claude.json").write_text(json.dumps(settings))
+
+    def serve_mcp(self, habit: str) -> None:
+        """The project's MCP server: docile, or one that outlives its agent."""
+        self.habit = habit
+        argv = ["-S", str(MCP_SERVER), str(self._pids), habit]
+        servers = {"weather": {"command": sys.executable, "args": argv}}
+        (self.project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+    # -- starting -----------------------------------------------------------------------------
+
+    def spawn(self) -> dict[str, Any]:
+        """luna, under quell in the pane, ready to be typed to; what `spawn --json` says of it."""
+        where = ("--in", "tmux", "--tmux-server", "test", "--session", "test")
+        told = self.quell("spawn", *where, "--name", "luna", "--json", "claude")
+        self.await_ready()
+        return json.loads(told.stdout)["agents"][0]
+
+    def spawn_plainly(self) -> int:
+        """Claude in the same pane as a person would start it, without quell; its pid."""
+        self.house.tmux("new-session", "-d", "-s", "test", "-c", str(self.project), "exec claude")
+        self.await_ready()
+        return int(self.house.tmux("list-panes", "-a", "-F", "#{pane_pid}"))
+
+    def resume(self) -> dict[str, Any]:
+        told = self.quell("resume", "luna", "--json")
+        self.await_ready()
+        return json.loads(told.stdout)
+
+    def await_ready(self) -> None:
+        """Its prompt is drawn and its MCP server with all that belongs to it is there."""
+        self._servers += PROCESSES[self.habit]
+        eventually(lambda: READY in self.screen())
+        eventually(lambda: len(self.mcp_pids()) == self._servers)
+
+    def run_plainly(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """`claude ARGS` as a person would start it in a script."""
+        return subprocess.run(
+            ["claude", *args],
+            env=self.house.env, cwd=self.project, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+
+    def quell(self, *args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = self.house.run(*args, cwd=self.project)
+        assert done.returncode == code, f"{args}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done
+
+    def end(self, *args: str) -> dict[str, Any]:
+        """The receipt of a verb that ends luna, once nothing of anybody is left."""
+        receipt = json.loads(self.quell(*args, "--json").stdout)["receipts"][0]
+        self.assert_nothing_left()
+        return receipt
+
+    # -- the pane -----------------------------------------------------------------------------
+
+    def screen(self) -> str:
+        return self.house.tmux("capture-pane", "-p", "-t", PANE).replace("\xa0", " ")
+
+    def shows(self, text: str) -> None:
+        eventually(lambda: text in self.screen())
+
+    def press(self, *keys: str) -> None:
+        self.house.tmux("send-keys", "-t", PANE, *keys)
+
+    def type(self, text: str) -> None:
+        """Typed and seen, not sent."""
+        self.house.tmux("send-keys", "-t", PANE, "-l", text)
+        self.shows(text)
+
+    def say(self, prompt: str, answer: str) -> None:
+        """One exchange."""
+        self.type(prompt)
+        self.press("Enter")
+        self.shows(answer)
+
+    # -- what is there ------------------------------------------------------------------------
+
+    def processes(self) -> dict[int, str]:
+        """Everything that lives because of the test, but for the tmux server."""
+        everybody = {pid: told(pid) for pid in descendants()}
+        return {pid: command for pid, command in everybody.items() if "tmux " not in command}
+
+    def members(self) -> list[int]:
+        """Claude and all that it started."""
+        return [pid for pid, command in self.processes().items() if "keeper.py" not in command]
+
+    def mcp_pids(self) -> list[int]:
+        """Of every MCP process that was ever there."""
+        return [int(line) for line in self._pids.read_text().split()] if self._pids.exists() else []
+
+    def assert_nothing_left(self) -> None:
+        assert self.processes() == {}
+        assert not any(os.path.exists(f"/proc/{pid}") for pid in self.mcp_pids())
+        assert self.house.panes() == []
+
+    def conversations(self) -> list[Path]:
+        return sorted(self.house.home.glob(".claude/projects/*/*.jsonl"))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Those of the only conversation; fails if the last is not whole."""
+        [path] = self.conversations()
+        text = path.read_text()
+        assert text.endswith("\n")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def written(self, text: str) -> bool:
+        """Whether the conversation on disk holds it."""
+        return any(text in path.read_text() for path in self.conversations())
+
+    def session_of(self, pid: int) -> str:
+        """The conversation that Claude itself says it is in."""
+        note = self.house.home / f".claude/sessions/{pid}.json"
+        eventually(note.exists)
+        return json.loads(note.read_text())["sessionId"]
+
+    def prompts(self) -> list[str]:
+        """Whatever reached the model as the last thing said."""
+        asked = [request.prompts[-1] for request in self.model.asked if request.prompts]
+        return [re.sub(r"\s+", " ", " ".join(prompt)) for prompt in asked]
+
+
+def reached(receipt: dict[str, Any]) -> list[str]:
+    return [rung["rung"] for rung in receipt["rungs"] if rung["reached"]]

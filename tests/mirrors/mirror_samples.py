@@ -1,5 +1,6 @@
 """A registry as people and tools leave it behind, and what the tests ask of one."""
 
+import difflib
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ EPOCH = 1893456000
 
 # Every kind of spacing, quoting and nothing that a round trip through a YAML library would tidy.
 ODD = r"""# who works here   (do not sort!)
-%TAG-is-no-directive-here: 1
+settings: 1
 
 version:   2      # odd spacing
-agent_identities: {claude: {project_cwd: /work/shop,   session_id: 'cached-1'}, agy:   {project_cwd: "/work/bank", conversation_id: cached-2}}
+agent_identities: {claude: {project_cwd: /work/shop,   session_id: 'c-1'},
+    agy:   {project_cwd: "/work/bank", conversation_id: a-2}}
 
 
 tmux_sessions:   # the list
@@ -63,9 +65,9 @@ tmux_sessions:   # the list
   emoji: "caf\u00e9 ☕ 🐈"
 # end of the list
 
-tail: "é"   
+tail: "é"$$$
 ...
-""".replace("%TAG-is-no-directive-here", "settings")  # fmt: skip
+""".replace("$", " ")  # where an editor would cut blanks away
 
 
 class Registry(AgentSessions):
@@ -89,7 +91,5 @@ class Registry(AgentSessions):
 
 def difference(before: str, after: str) -> tuple[list[str], list[str]]:
     """The lines that went, and those that came."""
-    import difflib
-
     lines = list(difflib.ndiff(before.splitlines(keepends=True), after.splitlines(keepends=True)))
     return [x[2:] for x in lines if x[0] == "-"], [x[2:] for x in lines if x[0] == "+"]

@@ -182,7 +182,10 @@ def test_M56_a_job_that_is_not_there_is_not_made(jobs: Jobs) -> None:
     assert sorted(jobs.folder.iterdir()) == [jobs.file]
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"last_seq": "3"}', b'{"last_seq": true}', b"\xff", b"[" * 100_000])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"{", b'{"last_seq": "3"}', b'{"last_seq": true}', b"\xff", b"[" * 100_000],
+)
 def test_M56_a_job_that_cannot_be_read_is_left_alone(jobs: Jobs, content: bytes) -> None:
     jobs.file.write_bytes(content)
     with pytest.raises(RegistryFailed, match=r"job-1\.json"):

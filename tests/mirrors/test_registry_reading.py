@@ -1,5 +1,6 @@
 """What is read from a registry, and what is refused aloud."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -11,7 +12,6 @@ from mirror_samples import Registry
 
 from quell.core.errors import RegistryFailed
 from quell.core.ports import Row
-from quell.mirrors.agent_sessions import find
 
 Open = Callable[[str | bytes], Registry]
 
@@ -175,8 +175,7 @@ def test_M32_every_status_of_the_state_machine_is_valid(holding: Open, status: s
 def test_an_alias_bomb_is_read_and_written_in_no_time(holding: Open) -> None:
     names = "abcdefghijklmnop"
     bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-        f"{new}: &{new} [{', '.join(['*' + old] * 10)}]\n"
-        for old, new in zip(names, names[1:], strict=False)
+        f"{new}: &{new} [{', '.join(['*' + old] * 10)}]\n" for old, new in itertools.pairwise(names)
     )
     merges = "m0: &m0 {k: 1}\n" + "".join(
         f"m{i + 1}: &m{i + 1} {{<<: [{', '.join([f'*m{i}'] * 10)}]}}\n" for i in range(15)
@@ -212,70 +211,6 @@ def test_a_path_through_a_file_or_a_circle_of_links_is_refused(file: Path) -> No
     for path in (file / "below.yaml", file.parent / "circle"):
         with pytest.raises(RegistryFailed, match="cannot be used"):
             Registry(path).rows()
-
-
-# -- finding -----------------------------------------------------------------------------------
-
-
-def test_M3_the_registry_is_that_of_this_directory_or_the_nearest_above(file: Path) -> None:
-    project = file.parent.parent
-    deep = project / "a" / "b"
-    deep.mkdir(parents=True)
-    assert find(str(project), "") is None
-    file.write_text("")
-    assert find(str(project), "") == str(file)
-    assert find(str(deep), "") == str(file)
-    (project / "a" / ".hermes").mkdir()
-    nearer = project / "a" / ".hermes" / "agent-sessions.yaml"
-    nearer.write_text("")
-    assert find(str(deep), "") == str(nearer)
-
-
-def test_M3_a_registry_that_is_named_wins_and_must_exist(file: Path) -> None:
-    file.write_text("")
-    other = file.parent / "other.yaml"
-    with pytest.raises(RegistryFailed, match="no registry"):
-        find(str(file.parent), "other.yaml")
-    other.write_text("")
-    assert find(str(file.parent), "other.yaml") == str(other)
-    assert find("/", str(other)) == str(other)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_registry_that_a_stranger_put_above_is_not_taken(file: Path) -> None:
-    below = file.parent.parent / "mine"
-    below.mkdir()
-    file.write_text("")
-    os.chown(file, 12345, 12345)
-    assert find(str(below), "") is None
-    os.chown(below, 12345, 12345)
-    assert find(str(below), "") == str(file)
-
-
-# -- the cache of conversations ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "identities",
-    [
-        "{claude: {project_cwd: /w, session_id: c1}, agy: {project_cwd: /w, conversation_id: a1}}",
-        "[{claude: {project_cwd: /w, session_id: c1}}, {agy: {project_cwd: /w, conversation_id: a1}}]",
-        "[{agent: claude, project_cwd: /w, session_id: c1}, {project_cwd: /w, conversation_id: a1}]",
-        "{claude: [{project_cwd: /v, session_id: c0}, {project_cwd: /w, session_id: c1}],"
-        " agy: [{project_cwd: /w/, conversation_id: a1}]}",
-    ],
-)
-def test_M22_the_cache_counts_only_for_the_very_directory(holding: Open, identities: str) -> None:
-    registry = holding(f"agent_identities: {identities}\n")
-    assert registry.cached_conversation("claude", "/w") == "c1"
-    assert registry.cached_conversation("agy", "/w") == "a1"
-    assert registry.cached_conversation("agy", "/w/deeper") == ""
-    assert registry.cached_conversation("codex", "/w") == ""
-
-
-def test_M22_a_cache_that_is_none_knows_nothing(holding: Open) -> None:
-    for text in ("", "agent_identities: 7", "agent_identities: {claude: null}", "x: 1"):
-        assert holding(text).cached_conversation("claude", "/w") == ""
 
 
 # -- noticing, and starting fast ---------------------------------------------------------------

@@ -181,6 +181,6 @@ def test_a_link_in_the_place_of_our_own_files_leads_nowhere(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to try")
 def test_M56_a_full_disk_is_said_aloud(tmp_path: Path) -> None:
-    with pytest.raises(RegistryFailed, match="cannot be used"), files.translated("x"):
-        with open("/dev/full", "wb", buffering=0) as file:
-            file.write(b"x")
+    full = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - closed below
+    with full, pytest.raises(RegistryFailed, match="cannot be used"), files.translated("x"):
+        full.write(b"x")

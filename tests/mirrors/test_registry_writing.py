@@ -222,7 +222,7 @@ def test_M56_name_and_role_cannot_be_changed(registry: Registry) -> None:
 @pytest.mark.parametrize(
     ("text", "changes", "drop"),
     [
-        ("tmux_sessions:\n- name: a\n  pane: &p {pid: 1}\n- {name: b, pane: *p}", {"pane.pid": 2}, ()),
+        ("tmux_sessions: [{name: a, pane: &p {pid: 1}}, {name: b, pane: *p}]", {"pane.pid": 2}, ()),
         ("tmux_sessions:\n- name: a\n  x: &x 1\n- {name: b, x: *x}", {"x": 2}, ()),
         ("p: &p {pid: 1}\ntmux_sessions: [{name: a, pane: *p}]", {"pane.pid": 2}, ()),
         ("b: &b {pane: {pid: 1}}\ntmux_sessions: [{<<: *b, name: a}]", {"pane.pid": 2}, ()),
@@ -252,49 +252,3 @@ def test_M16_a_session_that_is_not_there_is_not_made_up(registry: Registry, file
     with pytest.raises(RegistryFailed, match="no registry"):
         registry.update(SHOP, STOP)
     assert not file.exists()
-
-
-# -- new rows ----------------------------------------------------------------------------------
-
-FIELDS = {
-    "status": "running",
-    "tmux_server": "default",
-    "pane": {"id": "%3", "pid": 12, "cwd": "/w x"},
-    "mcp_attachments": [],
-    "claude_session_id_own": None,
-}
-
-
-def test_M3_the_first_session_makes_file_and_directory(tmp_path: Path) -> None:
-    registry = Registry(tmp_path / "new" / ".hermes" / "agent-sessions.yaml")
-    registry.add("a-creator-claude", FIELDS)
-    assert registry.text == (
-        "tmux_sessions:\n- name: a-creator-claude\n  status: running\n  tmux_server: default\n"
-        "  pane:\n    id: '%3'\n    pid: 12\n    cwd: /w x\n"
-        "  mcp_attachments: []\n  claude_session_id_own: null\n"
-    )
-    assert registry.file.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize("text", [
-    ODD, "", "# mine\n", "# mine", "---\n", "version: 1\n", "version: 1", "{}", '{"v": 1}',
-    "tmux_sessions:\n", "tmux_sessions: []   # nobody\nversion: 1\n", "tmux_sessions: null",
-    "tmux_sessions:\n  - name: a\n    x: 1", "tmux_sessions:\n  -   name: a\nversion: 1\n",
-    "tmux_sessions: [{name: a}]", "tmux_sessions:\n- {name: a}\n", "tmux_sessions:\r\n- name: a\r\n",
-])  # fmt: skip
-def test_M9_a_new_session_comes_last_and_nothing_moves(holding: Open, text: str) -> None:
-    registry = holding(text)
-    before = registry.data() or {}
-    registry.add("z", {**FIELDS, "screen": "1\n2\n"})
-    new = {"name": "z", **FIELDS, "screen": "1\n2\n"}
-    after = {**before, "tmux_sessions": [*(before.get("tmux_sessions") or []), new]}
-    assert registry.data() == after
-    went, _ = difference(text, registry.text)
-    assert len(went) <= 1  # an empty list, or a last line without its end
-    assert registry.text.count("\n") - registry.text.count("\r\n") in {0, registry.text.count("\n")}
-
-
-def test_M56_a_name_is_given_once(registry: Registry) -> None:
-    with pytest.raises(RegistryFailed, match="has a session 'gate' already"):
-        registry.add("gate", FIELDS)
-    assert registry.text == ODD

@@ -5,48 +5,16 @@ import resource
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 from house import House, alive, eventually
-from quell.core.ports import Journal, Order
+from keepers import kept
+from quell.core.ports import Order
 from quell.processes import launching
 from quell.processes.journal import ask_end, read_journal
-from scenes import DEAF, SLEEPS, started
-from shells import Log, agent, keeper_of
-
-
-class Kept(NamedTuple):
-    """A keeper on its own, without a store around it."""
-
-    process: subprocess.Popen[bytes]
-    rundir: str
-    log: Log
-
-    def journal(self) -> Journal:
-        return read_journal(self.rundir)
-
-    def ask(self, grace: float) -> None:
-        ask_end(self.rundir, grace)
-        os.kill(self.process.pid, signal.SIGTERM)
-
-    def wait(self) -> Journal:
-        self.process.wait(30)
-        return self.journal()
-
-
-def kept(house: House, body: str, **order: Any) -> Kept:
-    words, log = agent(house, body)
-    rundir = str(house.state / "runs" / os.urandom(4).hex())
-    env = house.env | {"QUELL_RUN": os.path.basename(rundir)}
-    order.setdefault("grace", 0.3)
-    whole = Order(argv=tuple(words.split()), cwd=str(house.root), env=env, **order)
-    os.close(launching.prepare(rundir, whole).fifo)
-    argv = launching.keeper_argv(rundir, detach=False)
-    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, env=house.env, cwd="/")
-    return Kept(process, rundir, log)
-
+from scenes import DEAF, SLEEPS, started, state_letter
+from shells import agent, keeper_of
 
 # -- what an agent leaves behind -------------------------------------------------------------------
 
@@ -132,10 +100,7 @@ def test_a_keeper_that_is_terminated_by_hand_ends_its_run_first(house: House) ->
 # -- signals ---------------------------------------------------------------------------------------
 
 SLOW = """
-def finish(number, _):
-    say("term", os.getpid())
-hear_term = lambda: signal.signal(signal.SIGTERM, finish)
-hear_term()
+signal.signal(signal.SIGTERM, lambda *_: say("term", os.getpid()))
 for session in (False, True):
     if not os.fork():
         if session:
@@ -143,8 +108,8 @@ for session in (False, True):
         say("child", os.getpid())
         while True:
             time.sleep(9)
-while open(sys.argv[1]).read().count("child") < 2:
-    time.sleep(0.01)
+    while open(sys.argv[1]).read().count("child") < 1 + session:
+        time.sleep(0.01)
 wait()
 """
 
@@ -158,9 +123,7 @@ def test_G11_everybody_gets_one_term_the_agents_group_first(house: House) -> Non
     terms = [int(line.split()[1]) for line in run.log.lines() if line.startswith("term")]
     children = [int(line.split()[1]) for line in run.log.lines() if line.startswith("child")]
     assert sorted(terms) == sorted([agent_pid, *children])
-    outside = next(pid for pid in children if pid == terms[-1])
-    assert os.path.basename(run.rundir)
-    assert terms.index(agent_pid) < terms.index(outside)  # half-way, as the agent would not go
+    assert terms[-1] == children[1]  # in a session of its own: half-way, as the agent would not go
     assert [rung.rung for rung in journal.rungs] == ["term", "kill"]
     assert {process.ended_by for process in journal.processes} == {"kill"}
 
@@ -218,7 +181,7 @@ def switches(pid: int) -> list[str]:
 
 
 def test_a_full_disk_saves_nobody(house: House) -> None:
-    """What cannot be written down is done all the same, only then it is not proven by the keeper."""
+    """What cannot be written down is done all the same; only then its keeper proves nothing."""
     run = kept(house, "signal.signal(15, signal.SIG_IGN)\nwait()")
     pid = run.log.await_pid()
     size = os.path.getsize(os.path.join(run.rundir, "journal"))
@@ -230,43 +193,52 @@ def test_a_full_disk_saves_nobody(house: House) -> None:
     assert not journal.ended
 
 
-def test_a_chain_longer_than_any_stack_is_ended(house: House) -> None:
-    length = 1100
-    body = f"""
-for generation in range({length}):
-    if os.fork():
-        break
-else:
-    say("last", os.getpid())
-while True:
-    time.sleep(9)
+CHAIN = """
+if [ $1 -gt 0 ]; then sh "$0" $(($1 - 1)) $2 & else echo last $$ >> $2; fi
+exec sleep 99
 """
-    run = kept(house, body)
+SHALLOW = """
+import sys
+sys.setrecursionlimit(120)
+del sys.argv[0]
+exec(open(sys.argv[0]).read(), {"__name__": "__main__", "__file__": sys.argv[0]})
+"""
+
+
+def test_a_chain_deeper_than_the_stack_is_ended(house: House) -> None:
+    """Its keeper walks the tree with a stack of 120 frames, instead of a tree of thousands."""
+    length = 150
+    chain = house.root / "chain.sh"
+    chain.write_text(CHAIN)
+    body = f"os.execvp('sh', ['sh', '{chain}', '{length}', sys.argv[1]])"
+    run = kept(house, body, python=("-c", SHALLOW))
     last = int(run.log.await_line("last").split()[1])
-    run.ask(0.1)
+    run.ask(0.0)
     journal = run.wait()
     assert not alive(last)
     assert (len(journal.processes), journal.proven) == (length + 1, True)
 
 
+HEADLESS_CHILD = """
+if not os.fork():
+    import ctypes, threading
+    threading.Thread(target=lambda: (say("left", os.getpid()), time.sleep(99))).start()
+    ctypes.CDLL(None).pthread_exit(None)
+wait()
+"""
+
+
 def test_G5_a_child_whose_main_thread_has_left_is_alive_and_is_ended(house: House) -> None:
     """The kernel shows it as a zombie, and yet it works on."""
-    luna = started(house, "child(LEFT, session=True)\ntell()\nsleep()".replace("LEFT", repr(LEFT)))
-    (child,) = [
-        m for m in house.quell.show("luna").members if m.via == "tree" and m.parent == luna.pid
-    ]
-    eventually(lambda: Path(f"/proc/{child.process.pid}/stat").read_text().split()[2] == "Z")
-    receipt = house.kill("luna", grace=0.3)[0].receipts[0]
-    assert receipt.proof == "proven"
-    assert child.process.pid in {process.pid for process in receipt.processes}
-    assert not Path(f"/proc/{child.process.pid}").exists()
-
-
-LEFT = """
-import ctypes, threading
-threading.Thread(target=lambda: time.sleep(99)).start()
-ctypes.CDLL(None).pthread_exit(None)
-"""
+    run = kept(house, HEADLESS_CHILD)
+    run.log.await_pid()
+    left = int(run.log.await_line("left").split()[1])
+    eventually(lambda: state_letter(left) == "Z")
+    run.ask(0.2)
+    journal = run.wait()
+    assert journal.proven
+    assert left in {process.pid for process in journal.processes}
+    assert state_letter(left) == ""
 
 
 def test_a_deaf_agent_is_not_spared_because_a_pattern_means_its_children(house: House) -> None:

@@ -181,11 +181,21 @@ def _removed(program: Program, path: str, content: bytes) -> bytes:
     if not found(settings):
         return content
     if path.endswith(".toml"):
-        return (bom + tomlhooks.removed(text, MARK)).encode()
+        return (bom + _removed_from_toml(text)).encode()
     source = JsonText(text, program.comments)
     for where in reversed(_cuts(_events(settings))):
         source = source.take(("hooks", *where))
     return (bom + source.text).encode()
+
+
+def _removed_from_toml(text: str) -> str:
+    after = tomlhooks.removed(text, MARK)
+    if found(tomlhooks.parsed(after)):
+        raise BadSettings(
+            "our entries were rewritten since, so they cannot be told by their lines",
+            f"take out by hand the hooks whose command ends with {MARK}",
+        )
+    return after
 
 
 def _cuts(events: Mapping[str, Any]) -> list[Path]:

@@ -9,6 +9,7 @@ from quell.core.errors import AskerError
 Path = tuple[str | int, ...]  # keys and indices from the outermost value inwards
 
 _SPACE = " \t\r\n"
+_ENDS_LINE = re.compile(r"[ \t]*\r?\n")
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
@@ -74,20 +75,22 @@ class JsonText(NamedTuple):
 
     def take(self, path: Path) -> "JsonText":
         """Without the item at `path`, the blanks before it and one comma."""
-        plain, step = self.plain, path[-1]
+        plain, text, step = self.plain, self.text, path[-1]
         items = _container(plain, path[:-1]).items
         index = step if isinstance(step, int) else _last(items, step)
-        item, text = items[index], self.text
-        start, end = len(text[: item.start].rstrip(_SPACE)), item.end
-        if plain[start - 1] in _SPACE:  # a comment stands before it, and needs its line end
-            start = item.start
+        start, end = items[index].start, items[index].end
+        before, bare, after = text[:start], plain[:start], text[end:]
         if index > 0:
             comma = plain.index(",", items[index - 1].end)
-            return self._replace(text=text[:comma] + text[comma + 1 : start] + text[end:])
-        if len(items) > 1:
-            comma = plain.index(",", end)
-            return self._replace(text=text[:start] + text[end:comma] + text[comma + 1 :])
-        return self._replace(text=text[:start] + text[end:])
+            before, bare = (half[:comma] + half[comma + 1 :] for half in (before, bare))
+        elif len(items) > 1:
+            comma = plain.index(",", end) - end
+            after = after[:comma] + after[comma + 1 :]
+        kept = before.rstrip(_SPACE)
+        if bare[len(kept) - 1] not in _SPACE:
+            return self._replace(text=kept + (after.lstrip(_SPACE) if len(items) == 1 else after))
+        # A comment stands before it, which may need its line end.
+        return self._replace(text=(kept if _ENDS_LINE.match(after) else before) + after)
 
     def _newline(self) -> str:
         return "\r\n" if "\r\n" in self.text else "\n"

@@ -42,6 +42,7 @@ class Kind(NamedTuple):
     # tmux key names that refuse an open question and empty a half-typed prompt. A pause after each:
     # what follows an Escape at once is read as Alt, the question stays and Enter answers yes.
     clear_keys: tuple[str, ...] = ()
+    exit_shown: str = ""  # regex that the screen must match before Enter sends the exit keys
     strip_env: tuple[
         str, ...
     ] = ()  # variables of an enclosing agent that must not leak into this one

@@ -32,26 +32,19 @@ def added(text: str, entries: Mapping[str, Mapping[str, Any]]) -> str:
         parsed(whole)
     except BadSettings as error:
         raise BadSettings(
-            "its hooks are written inline, where no lines can be added",
+            "its hooks are written in a way that takes no more lines",
             "use the other file: --settings with the path of a hooks.json beside it",
         ) from error
     return whole
 
 
 def removed(text: str, mark: str) -> str:
-    """Without the pairs of lines that `added` wrote; raises if an entry was reshaped since."""
+    """Without the pairs of lines that `added` wrote. An entry that was reshaped since stays."""
     end = r"\r?(?:\n|\Z)"
-    ours = rf"\[\[hooks\.\w+\]\]\r?\nhooks = \[[^\n]*{re.escape(mark)}\"[^\n]*\]{end}"
+    ours = rf"^\[\[hooks\.\w+\]\]\r?\nhooks = \[[^\n]*{re.escape(mark)}\"[^\n]*\]{end}"
     title = rf"(?:^\r?\n)?^{re.escape(TITLE)}{end}"
-    rest = re.sub(rf"^{ours}", "", text, flags=re.MULTILINE)
-    rest = re.sub(title, "", rest, flags=re.MULTILINE)
-    if f'{mark}"' in rest:
-        line = rest[: rest.index(f'{mark}"')].count("\n") + 1
-        raise BadSettings(
-            "our entries were rewritten, so they cannot be told from others line by line",
-            f"take out the tables whose command ends with {mark} (the first near line {line})",
-        )
-    return rest
+    rest = re.sub(ours, "", text, flags=re.MULTILINE)
+    return re.sub(title, "", rest, flags=re.MULTILINE)
 
 
 def _inline(handler: Mapping[str, Any]) -> str:

@@ -45,7 +45,8 @@ def one(receipt: Receipt) -> None:
     for kept in receipt.kept:
         click.echo(f"  left alone: {kept.pid} ({kept.why}): {kept.command}", err=True)
     if receipt.pane.closed is False:
-        click.echo("Process terminated, but pane remains. Retry this command:", err=True)
+        retry = "Retry this command with approval/escalation:"
+        click.echo(f"Process terminated, but pane remains. {retry}", err=True)
         click.echo(f"  {receipt.pane.retry}", err=True)
     prefix = "hint" if receipt.result in NOBODY else "warning"
     for warning in receipt.warnings:

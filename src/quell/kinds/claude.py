@@ -57,8 +57,11 @@ KIND = Kind(
     # The first says "Press Ctrl-C again to exit".
     detach_keys=("C-c", "C-c"),
     # Without the Escape, `/exit` and Enter say yes to a command that waits for permission (tried
-    # with all but agy). C-u takes one line of several: then `/exit` is text, and TERM comes next.
-    clear_keys=("Escape", "C-u"),
+    # with all but agy). C-c takes all lines of a prompt, C-u one: the others would be sent.
+    clear_keys=("Escape", "C-c"),
+    # Alone between the rules of the last prompt (its sign is U+276F). Enter elsewhere runs a
+    # half-typed shell command, switches a setting, or sends what a stopped turn has put back.
+    exit_shown=r"(?m)─ *\n\u276f\s/exit *\n─+ *$(?![\s\S]*^ *[\u276f─])",
     strip_env=ENCLOSING,
     # CLAUDE_PROJECT_DIR is the contract's (M50). Claude itself writes where CLAUDE_CONFIG_DIR
     # says, and sets the former for its hooks and MCP servers to the project's own directory.

@@ -12,6 +12,7 @@ from quell.core.process import Gone
 from quell.core.receipt import Pane, Receipt
 from quell.core.run import Ending, Run
 from quell.life.before import Doomed, Way, looked_at, others_alive
+from quell.life.conversation import find_conversation
 from quell.life.exitkeys import type_exit
 from quell.life.mirror import write_end
 from quell.life.receipts import already_ended, receipt_of
@@ -99,7 +100,8 @@ def finish(world: World, one: Doomed, fall: Fall, way: Way) -> Receipt:
     pane, trouble = closed_pane(world, one.run, fall)
     receipt = receipt_of(one.run, one.agent, fall, way.ending, world.now())._replace(
         pane=pane,
-        conversation=one.conversation,
+        # Looked up again: a program writes its last words as it leaves, and KILL cuts them short.
+        conversation=find_conversation(world, one.agent, one.conversation.found_by),
         screen=one.screen,
         warnings=(*one.warnings, *trouble, *fall.warnings),
     )

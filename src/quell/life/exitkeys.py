@@ -17,7 +17,7 @@ def type_exit(world: World, run: Run, agent: Agent) -> str:
     if trouble:
         return f"its exit keys were not typed: {trouble}"
     try:
-        terminal.type_line(run.place, kind.clear_keys, kind.exit_keys[0])
+        terminal.type_line(run.place, kind.clear_keys, kind.exit_keys[0], kind.exit_shown)
         if not kind.confirm or left(world, run, SECOND_LOOK):
             return ""
         screen = terminal.screen(run.place)

@@ -55,14 +55,17 @@ def agent_of(world: World, row: Row, registry: Registry | None) -> Agent:
 
 def agents_pane(world: World, row: Row) -> str:
     """The pane of that very session that shows the row's agent; empty if the session is dead."""
-    panes = world.sessions().panes(row.name, row.tmux_server)
-    if len(panes) <= 1:
-        return panes[0][0] if panes else ""
-    shown = {pane: shown_program(world, pid) for pane, pid in panes}
-    shows = {pane: world.recognise(world.kernel.argv(pid)) for pane, pid in shown.items()}
+    shows = programs_in(world, row)
     wanted = [pane for pane, kind in shows.items() if kind == (row.agent or kind) != "command"]
     if len(wanted) != 1:
-        wanted = [pane for pane in (wanted or shows) if pane == row.pane_id]
-    if len(wanted) != 1:
+        wanted = [pane for pane in (wanted or shows) if pane == row.pane_id or len(shows) == 1]
+    if shows and len(wanted) != 1:
         raise Ambiguous(row.name, tuple(shows))
-    return wanted[0]
+    return wanted[0] if wanted else ""
+
+
+def programs_in(world: World, row: Row) -> dict[str, str]:
+    """Which kind of agent each pane of the session shows; `command` for any other program."""
+    panes = world.sessions().panes(row.name, row.tmux_server)
+    shown = {pane: shown_program(world, pid) for pane, pid in panes}
+    return {pane: world.recognise(world.kernel.argv(pid)) for pane, pid in shown.items()}

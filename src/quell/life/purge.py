@@ -47,7 +47,7 @@ def purge(
     """What was deleted stands in the receipt, the events and the registry file."""
     if receipt.result in NOBODY:
         return receipt
-    if receipt.result not in OVER:
+    if receipt.result not in OVER or receipt.outcome == "archived":
         return _warned(receipt, ("its conversation was not deleted: it is not over",))
     if agent is None or not agent.conversation:
         return _warned(receipt, ("no conversation is known, so none was deleted",))

@@ -7,12 +7,13 @@ from typing import NamedTuple
 from quell.core.agent import Agent
 from quell.core.errors import NoSuchAgent, NotResumable, PlaceFailed, StillRunning
 from quell.core.kind import Kind
-from quell.core.ports import World
+from quell.core.ports import Registry, Row, World
 from quell.core.process import Gone
-from quell.core.run import Run
+from quell.core.run import Orphan, Place, Run
 from quell.life.capture import capture
 from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
+from quell.life.listed import agent_of, known_agent, programs_in
 from quell.life.mirror import Troubles, write_resumed
 from quell.life.settle import settle
 from quell.life.spawn import Spawned, start
@@ -48,23 +49,57 @@ class ResumeWish(NamedTuple):
 def resume(world: World, wish: ResumeWish) -> Resumed:
     """Same identity, directory, environment and place; refused while it still runs."""
     settle(world)
-    crowd = Crowd(world)
-    agent = crowd.agents.get(crowd.only(wish.name).agent)
-    if agent is None:
-        raise NoSuchAgent(wish.name)
-    last = world.store.runs_of(agent.name)[0]
-    if last.live:
-        raise StillRunning(agent.name, f"quell resume {agent.name}")
+    agent, last = whom(world, wish.name)
     agent, warnings = where_it_was(world, agent, wish)
     kind = world.kind(agent.kind)
     check_conversation(world, agent, kind)
-    session = wish.session or (last.place.session if agent.place == last.place.name else "")
+    session = wish.session or (last.session if agent.place == last.name else "")
     argv = kind.resume_argv(agent.conversation, (*agent.args, *wish.args))
     spawned = start(world, agent, argv, session=session, grace=None)
     verdict = came_up(world, spawned, kind)
     if verdict is Verdict.FRESH:
         warnings += ("it came up with another conversation than the one on record",)
     return Resumed(spawned, verdict, warnings + write_resumed(world, agent, spawned.run))
+
+
+def whom(world: World, name: str) -> tuple[Agent, Place]:
+    """An ended agent and where it was last; also one that only the registry file knows."""
+    crowd = Crowd(world)
+    try:
+        agent = crowd.agents.get(crowd.only(name).agent)
+    except NoSuchAgent:
+        registry = world.registry(world.cwd)
+        row = registry.row(name) if registry else None
+        if row is None:
+            raise
+        agent = known_agent(world, row)
+        if agent is None:
+            return from_row(world, row, registry)
+    if agent is None:
+        raise NoSuchAgent(name)
+    last = world.store.runs_of(agent.name)[0]
+    if last.live or any(orphan.run == last.id for orphan in let_go(world)):
+        raise StillRunning(agent.name, f"quell resume {agent.name}")
+    return agent, last.place
+
+
+def from_row(world: World, row: Row, registry: Registry | None) -> tuple[Agent, Place]:
+    """An agent that other tools started and ended, and quell never had charge of."""
+    if row.agent in programs_in(world, row).values():
+        raise NotResumable(
+            f"the session {row.name} still shows its {row.agent}",
+            f"end it first: quell stop --session {row.name}",
+        )
+    return agent_of(world, row, registry), Place("tmux", session=row.name)
+
+
+def let_go(world: World) -> list[Orphan]:
+    """Agents that were taken off the books and run on."""
+    return [
+        orphan
+        for orphan in world.store.orphans()
+        if orphan.why == "archived" and not isinstance(world.kernel.look(orphan.process), Gone)
+    ]
 
 
 def where_it_was(world: World, agent: Agent, wish: ResumeWish) -> tuple[Agent, Troubles]:

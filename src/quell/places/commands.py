@@ -9,7 +9,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from quell.core.errors import PlaceFailed
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ENTER_DELAY = 0.3
 # What follows an Escape at once is read as Alt: the open question stays, and Enter answers yes.
 KEY_DELAY = 0.3
+SHOWN_WITHIN = 2.0  # seconds that a busy program may take to draw what was typed
 _STDOUT, _STDERR = 1, 2
 # Python ignores these and a child inherits that, which breaks its pipes.
 _RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -79,6 +80,15 @@ def connected(path: str, timeout: float) -> "socket.socket":
 def pause(seconds: float) -> None:
     """Let another program go on for a moment, where there is no event to wait for."""
     select.select([], [], [], seconds)
+
+
+def await_shown(shown: str, screen: Callable[[], str]) -> None:
+    """PlaceFailed unless the screen comes to match: Enter on anything else may say yes to it."""
+    deadline = time.monotonic() + SHOWN_WITHIN
+    while shown and not re.search(shown, screen()):
+        if time.monotonic() >= deadline:
+            raise PlaceFailed("the screen shows something else than an empty prompt")
+        pause(0.05)
 
 
 def key_text(key: str) -> str:

@@ -55,7 +55,7 @@ class Headless:
         except OSError as error:
             raise PlaceFailed(f"cannot read {place.log}: {error.strerror}") from error
 
-    def type_line(self, place: Place, clear: tuple[str, ...], line: str) -> None:
+    def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
         raise PlaceFailed("a headless agent has no terminal to type into")
 
     def close(self, place: Place, run: str) -> Closing:

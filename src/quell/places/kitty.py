@@ -19,6 +19,7 @@ from quell.places.commands import (
     ENTER_DELAY,
     KEY_DELAY,
     NotListening,
+    await_shown,
     connected,
     key_text,
     pause,
@@ -110,8 +111,8 @@ class Kitty:
                 text = self._call(place.server, "get-text", match=f"id:{number}", extent="all").text
                 return "\n".join(text.rstrip().splitlines()[-SCREEN_LINES:])
 
-    def type_line(self, place: Place, clear: tuple[str, ...], line: str) -> None:
-        """Press `clear`, type `line`, then Enter, in this window and no other."""
+    def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
+        """Press `clear`, type `line`, and, once the screen matches `shown`, Enter; in this window."""
         match self._find(place):
             case Absent(why=why) | Unknown(why=why):
                 raise PlaceFailed(f"the kitty window {place.pane} cannot be typed into: {why}")
@@ -121,6 +122,7 @@ class Kitty:
                     pause(KEY_DELAY)
                 self._send(place, line)
                 pause(ENTER_DELAY)
+                await_shown(shown, lambda: self.screen(place))
                 self._send(place, key_text("Enter"))
 
     def close(self, place: Place, run: str) -> Closing:

@@ -39,7 +39,7 @@ class ThisTerminal:
 
         return Tmux(self._env, self._timeout).screen(place)
 
-    def type_line(self, place: Place, clear: tuple[str, ...], line: str) -> None:
+    def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
         raise PlaceFailed("quell does not type into the terminal it was started in")
 
     def close(self, place: Place, run: str) -> Closing:

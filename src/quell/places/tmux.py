@@ -15,7 +15,7 @@ from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
 from quell.places.closing import closing
-from quell.places.commands import ENTER_DELAY, KEY_DELAY, Answer, ask, pause, unbranded
+from quell.places.commands import ENTER_DELAY, KEY_DELAY, Answer, ask, await_shown, pause, unbranded
 
 DEFAULT_SESSION = "quell"
 OPEN_ATTEMPTS = 8
@@ -91,8 +91,8 @@ class Tmux:
             return ""
         return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
 
-    def type_line(self, place: Place, clear: tuple[str, ...], line: str) -> None:
-        """Press `clear`, type `line`, then Enter, in this pane and no other."""
+    def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
+        """Press `clear`, type `line`, and, once the screen matches `shown`, Enter; in this pane."""
         pane = place.pane
         which = self._ask(place.server, ("display-message", "-p", "-t", pane, _WHICH))
         if which.out.rstrip("\n") != f"{place.server_pid} {pane}":
@@ -109,6 +109,11 @@ class Tmux:
             self._must(place.server, ("send-keys", "-t", pane, "-l", "--", line))
             pause(ENTER_DELAY)
         together = ("set-option", "-q", "-p", "-u", "-t", pane, "synchronize-panes")
+        try:
+            await_shown(shown, lambda: self.screen(place))
+        except PlaceFailed:
+            self._ask(place.server, together)
+            raise
         self._must(place.server, ("send-keys", "-t", pane, "Enter"), together)
 
     def close(self, place: Place, run: str) -> Closing:

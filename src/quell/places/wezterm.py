@@ -20,6 +20,7 @@ from quell.places.commands import (
     Answer,
     NotListening,
     ask,
+    await_shown,
     connected,
     key_text,
     pause,
@@ -89,8 +90,8 @@ class Wezterm:
                 )
                 return text.out.rstrip()
 
-    def type_line(self, place: Place, clear: tuple[str, ...], line: str) -> None:
-        """Press `clear`, type `line`, then Enter, in this pane and no other."""
+    def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
+        """Press `clear`, type `line`, and, once the screen matches `shown`, Enter; in this pane."""
         match self.look(place, ""):
             case Absent(why=why) | Unknown(why=why):
                 raise PlaceFailed(f"the wezterm pane {place.pane} cannot be typed into: {why}")
@@ -100,6 +101,7 @@ class Wezterm:
                     pause(KEY_DELAY)
                 self._send(place, line)
                 pause(ENTER_DELAY)
+                await_shown(shown, lambda: self.screen(place))
                 self._send(place, key_text("Enter"))
 
     def close(self, place: Place, run: str) -> Closing:

@@ -10,8 +10,8 @@ def is_empty(path: str) -> bool:
     try:
         with open(path + "/cgroup.events", "rb") as file:
             return b"populated 0" in file.read()
-    except FileNotFoundError:
-        return True
+    except FileNotFoundError:  # but only if it is the leaf that is missing, not the whole mount
+        return os.path.exists(os.path.dirname(path) + "/cgroup.procs")
     except OSError:
         return False
 

@@ -58,11 +58,18 @@ def climb(
                 pending[run] = successor
             elif one.fall is not None:
                 fallen[run] = one.fall
+                record(_by_the_keeper(one, one.fall))
                 one.close()
                 del pending[run]
         _climb_due(pending, record, ask)
         _wait(poll, pending)
     return fallen
+
+
+def _by_the_keeper(one: Climb, fall: Fall) -> list[tuple[str, str]]:
+    """Rungs that it climbed a moment before we would have: its journal had them in time."""
+    ours = {rung.rung for rung in one.schedule.rungs}
+    return [(fall.run, rung.rung) for rung in fall.rungs if rung.reached and rung.rung not in ours]
 
 
 def _start(target: Target, scans: Scans) -> Climb:

@@ -169,6 +169,9 @@ class OutsideClimb:
         trouble = identity.send(self.fds[pid], number)
         if trouble:
             self.refused[pid] = trouble
+        elif number == signal.SIGTERM and identity.obeys_hangup_only(pid):
+            self.signalled[pid] = signal.SIGHUP
+            identity.send(self.fds[pid], signal.SIGHUP)
 
     # -- telling ------------------------------------------------------------------------------
 

@@ -159,6 +159,18 @@ def send(pidfd: int, number: int) -> str:
     return ""
 
 
+def obeys_hangup_only(pid: int) -> bool:
+    """Whether it leads a session and ignores TERM but not HUP: the shell of a pane does."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            ignored = int(file.read().partition(b"SigIgn:")[2].split()[0], 16)
+        stat = read_stat(pid)
+    except (OSError, ValueError, IndexError):
+        return False
+    term, hangup = 1 << signal.SIGTERM - 1, 1 << signal.SIGHUP - 1
+    return stat is not None and stat.sid == pid and bool(ignored & term) and not ignored & hangup
+
+
 def argv_of(pid: int) -> tuple[str, ...]:
     """Its command line; empty for kernel threads, zombies and whatever cannot be read."""
     try:

@@ -25,7 +25,7 @@ def read_journal(rundir: str) -> Journal:
         if reader is not None:
             try:
                 reader(*fields)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 continue
     return book.journal()
 
@@ -53,9 +53,9 @@ class _Book:
         self.facts["cause"] = cause
 
     def on_exit(self, word: str, number: str, rss: str, cpu: str) -> None:
-        self.facts["exit_signal" if word == "signal" else "exit_code"] = int(number)
-        self.facts["max_rss_kb"] = int(rss)
-        self.facts["cpu_seconds"] = float(cpu)
+        ended, used, seconds = int(number), int(rss), float(cpu)
+        self.facts["exit_signal" if word == "signal" else "exit_code"] = ended
+        self.facts["max_rss_kb"], self.facts["cpu_seconds"] = used, seconds
 
     def on_rung(self, rung: str, at_ms: str) -> None:
         self.rungs.append(Climbed(rung, int(at_ms), reached=True))
@@ -66,14 +66,18 @@ class _Book:
         self.found[int(pid)] = Ended(int(pid), command, via, "")
 
     def on_reaped(self, pid: str, word: str, number: str) -> None:
+        how = how_ended(word, int(number))
+        if self.kept.pop(int(pid), None):  # spared, and gone by itself: not among the ended
+            return
         known = self.found.get(int(pid), Ended(int(pid), "?", "tree", ""))
-        self.found[int(pid)] = known._replace(ended_by=how_ended(word, int(number)))
+        self.found[int(pid)] = known._replace(ended_by=how)
         self.survivors.pop(int(pid), None)
 
     def on_kept(self, pid: str, start: str, inode: str, state: str, why: str, command: str) -> None:
-        self.kept[int(pid)] = Survivor(int(pid), command, state, why)
+        process = ProcessId(int(pid), int(start), boot_id(), int(inode))
+        self.kept[process.pid] = Survivor(process.pid, command, state, why)
         if why.startswith(("kept", "shared")):
-            self.kept_ids.append(ProcessId(int(pid), int(start), boot_id(), int(inode)))
+            self.kept_ids.append(process)
 
     def on_stuck(
         self, pid: str, start: str, inode: str, state: str, why: str, command: str
@@ -81,9 +85,9 @@ class _Book:
         self.survivors[int(pid)] = Survivor(int(pid), command, state, why)
 
     def on_ended(self, proof: str, at: str) -> None:
+        self.facts["at"] = iso(float(at))
         self.facts["ended"] = True
         self.facts["proven"] = proof == "echild"
-        self.facts["at"] = iso(float(at))
         self.survivors.clear()
 
     def journal(self) -> Journal:

@@ -61,8 +61,10 @@ def _grow(
     """Adds children, and sessions and groups that a member leads or led, to a fixed point.
 
     A pid that is in use as a session or group id is never given to a new process, so a group
-    whose number is a member's pid was made by that member, even if the member has left.
+    whose number is a member's pid was made by that member, even if the member has left. But a
+    keeper's group was made by the shell: in a pipeline it holds the agent's neighbours.
     """
+    keeper = target.keeper.pid if target.keeper else 0
     grown = True
     while grown:
         grown = False
@@ -75,7 +77,7 @@ def _grow(
                 continue
             elif row.sid in led:
                 word = "session"
-            elif row.pgid in led:
+            elif row.pgid in led and row.pgid != keeper:
                 word = "group"
             else:
                 continue
@@ -96,21 +98,35 @@ def _in_cgroup(path: str) -> list[int]:
 
 def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) -> set[int]:
     """Pids that no ending of this run may signal."""
-    mine = {process.pid for process in (target.keeper, target.process) if process}
+    mine = {process.pid for _, process in seeds(target)}
+    claimed = mine | _claimed(target, table)
     spared = {0, 1, 2, os.getpid(), *table.ancestors(os.getpid())}
     for process in protected:
         row = table.rows.get(process.pid)
         if row and row.start == process.start and process.pid not in mine:
-            spared.add(process.pid)
-            spared |= table.descendants(process.pid) - mine
+            spared |= {process.pid} | _below(process.pid, table, claimed)
     for row in table.rows.values():
-        if row.name.startswith("tmux: server") and _holds_others(row.pid, target, table):
-            spared.add(row.pid)
+        if row.name.startswith("tmux: server"):
+            panes = set(table.children.get(row.pid, ())) - (claimed - spared)
+            spared |= {row.pid, *panes} if panes else set()
+            spared.update(*(_below(pane, table, claimed) for pane in panes))
     return spared
 
 
-def _holds_others(server: int, target: Target, table: Table) -> bool:
-    """Its stamp proves nothing: whoever started the server branded every pane in it."""
-    mine = set(table.stamps.get(target.run, ()))
-    mine |= {process.pid for process in (target.keeper, target.process) if process}
-    return any(pane not in mine for pane in table.children.get(server, ()))
+def _claimed(target: Target, table: Table) -> set[int]:
+    """Whose they are is written on them, also when another run's keeper has inherited them."""
+    if target.alone:
+        return set()
+    others = {pid for run, pids in table.stamps.items() if run != target.run for pid in pids}
+    return set(table.stamps.get(target.run, ())) | (set(_in_cgroup(target.cgroup)) - others)
+
+
+def _below(root: int, table: Table, claimed: set[int]) -> set[int]:
+    """Every descendant of another's process, without what is claimed and all below that."""
+    found: set[int] = set()
+    todo = [root]
+    while todo:
+        fresh = set(table.children.get(todo.pop(), ())) - claimed - found
+        found |= fresh
+        todo += fresh
+    return found

@@ -26,6 +26,7 @@ WORDS = {
 @click.option("--session", default="")
 @click.option("--cwd", default="", metavar="DIR", help="Instead of where it was.")
 @click.option("--conversation", default="", metavar="ID", help="Instead of the one on record.")
+@click.option("--registry", default="", metavar="FILE", help="The registry file.")
 @options.as_json
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(*, json_wanted: bool, **given: Any) -> None:
@@ -33,7 +34,8 @@ def command(*, json_wanted: bool, **given: Any) -> None:
     from quell.life.resume import ResumeWish
 
     given["place"] = given["place"] or ""
-    (agent, run), verdict, warnings = Quell().resume(ResumeWish(**given))
+    quell = Quell(registry=given.pop("registry"))
+    (agent, run), verdict, warnings = quell.resume(ResumeWish(**given))
     pid = run.process.pid if run.process else None
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)

@@ -28,7 +28,7 @@ def main() -> None:
     keeper = tend.Keeper(rundir, detached=detached)
     look.become_subreaper()
     proof = keeper.live()
-    leaf.remove(keeper.leaf)
+    leaf.dissolve(keeper.leaf)
     keeper.diary.write("ended", proof, f"{time.time():.3f}")
     leave(keeper.status)
 

@@ -50,11 +50,12 @@ def of(pid: int | str) -> str:
     return ""
 
 
-def enter(path: str) -> None:
+def enter(path: str, pid: int = 0) -> None:
+    """Moves a process there; by default ourselves."""
     if path:
         try:
             with open(path + "/cgroup.procs", "wb", 0) as file:
-                file.write(b"0")
+                file.write(str(pid).encode())
         except OSError:
             pass  # not delegated to us: the keeper's own proof is enough
 
@@ -79,9 +80,16 @@ def kill(path: str, found: list[Process]) -> bool:
     return True
 
 
+def dissolve(path: str) -> None:
+    """Lets go of the spared ones inside, for only they are left, and removes the leaf."""
+    for pid in read(path + "/cgroup.procs").split() if path else ():
+        enter(os.path.dirname(path), int(pid))
+    remove(path)
+
+
 def remove(path: str) -> None:
     if path:
         try:
             os.rmdir(path)
         except OSError:
-            pass  # a spared process lives in it
+            pass  # somebody is in it

@@ -1,0 +1,74 @@
+"""Whoever gives up waiting has not given up killing: the keeper finishes what was asked."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from house import House, alive, eventually
+from scenes import DEAF, event_types, started
+
+GRACE = "1.5"
+
+
+def killing(house: House, verb: str = "kill") -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "quell", verb, "--grace", GRACE, "luna"],
+        env=house.env, cwd=house.root, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["headless", "tmux"])
+def test_ctrl_c_during_a_kill_exits_130_and_the_ending_is_finished(
+    house: House, place: str
+) -> None:
+    server = "test" if place == "tmux" else ""
+    pid = started(house, DEAF, place=place, server=server).pid
+    kill = killing(house)
+    eventually(lambda: "life.rung" in event_types(house))
+    kill.send_signal(signal.SIGINT)
+    _, err = kill.communicate(timeout=30)
+    assert kill.returncode == 130
+    assert err.split() == ["interrupted"]
+    eventually(lambda: not alive(pid))
+    eventually(lambda: house.json("list")["agents"] == [])
+    receipt = house.json("receipt", "luna")
+    assert (receipt["outcome"], receipt["by"], receipt["reason"]) == (
+        "killed",
+        "operator",
+        "killed",
+    )
+    assert receipt["proof"] == "proven"
+    assert event_types(house).count("life.stopped") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_so_does_the_death_of_the_killer(house: House, number: signal.Signals) -> None:
+    pid = started(house, DEAF).pid
+    kill = killing(house)
+    eventually(lambda: "life.rung" in event_types(house))
+    kill.send_signal(number)
+    kill.communicate(timeout=30)
+    assert kill.returncode == -number
+    eventually(lambda: not alive(pid))
+    eventually(lambda: house.json("list")["agents"] == [])
+    assert house.json("receipt", "luna")["outcome"] == "killed"
+
+
+def test_an_interrupted_ending_is_shown_and_can_be_taken_over(house: House) -> None:
+    pid = started(house, DEAF).pid
+    kill = subprocess.Popen(
+        [sys.executable, "-m", "quell", "kill", "--grace", "60", "luna"],
+        env=house.env, cwd=house.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    eventually(lambda: "life.rung" in event_types(house))
+    kill.send_signal(signal.SIGKILL)
+    kill.wait(timeout=30)
+    assert alive(pid)
+    [luna] = house.json("list")["agents"]
+    assert luna["state"] == "stopping"
+    assert "interrupted" in luna["note"]
+    done = house.run("kill", "--grace", "0", "luna")
+    assert done.returncode == 0, done.stderr
+    assert not alive(pid)
