@@ -16,10 +16,10 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 $(shell test -x $(BIN)/python || rm -f $(VENV)/.base $(VENV)/.dev)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs fix clean
+.PHONY: help setup demo test e2e check bench docs fix clean
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev ## make .venv with quell and the tools of the workshop (again only when the pins change)
 
@@ -30,6 +30,10 @@ demo: $(VENV)/.base ## see the promise kept
 test: $(VENV)/.dev ## run the whole suite; ARGS='-k kill' to choose
 	@scripts/setup-system test
 	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+
+e2e: $(VENV)/.dev ## the real Claude Code against a stand-in for its model; writes docs/e2e.md
+	@scripts/setup-system e2e
+	$(BIN)/python -m pytest --timeout 300 tests/e2e $(ARGS)
 
 check: $(VENV)/.dev ## format, lint, types, direction of imports, sizes
 	$(BIN)/ruff format --check

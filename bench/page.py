@@ -7,8 +7,13 @@ HEAD = """<!-- written by `make bench`; the raw figures are in bench/results.jso
 # Benchmarks
 
 {machine}; load before the run {load}. One run, orders shuffled, an installed wheel with its own
-interpreter. Ratios are to `python -c pass` in the same run: median {floor} ms, from {low} to {high} ms
+interpreter. Ratios are to `python -c pass` in the same run: median {floor} ms, {low} to {high} ms
 over {n} starts. That spread is the machine's noise; read no difference smaller than it.
+"""
+
+DEAF = """
+`deaf` agents ignore TERM and were killed with `--grace 1`. "The engine alone" is the receipt's
+`duration_ms`: first signal to proof.
 """
 
 
@@ -28,7 +33,7 @@ def page(results: dict[str, Any]) -> str:
         survivor_table(results["survivors"]),
         "\n## Time, start of the command to its return\n",
         time_table({**results["starts"], **results["endings"], **results["many"]}, base),
-        "\n`deaf` agents ignore TERM and were killed with `--grace 1`. \"The engine alone\" is the"
+        '\n`deaf` agents ignore TERM and were killed with `--grace 1`. "The engine alone" is the'
         " receipt's `duration_ms`: first signal to proof.\n",
         "## The keeper\n",
         keeper_table(results["keeper"]),
@@ -46,20 +51,22 @@ def survivor_table(results: dict[str, Any]) -> str:
             cells.append(f"{found['survivors']} in {found['trials']}" if found else "not run")
             proven += found["proven"] if found else 0
             trials += found["trials"] if found else 0
-        lines.append(f"| {habit.replace('_', ' ')} | {cells[0]} | {cells[1]} | {proven} of {trials} |")
+        row = (habit.replace("_", " "), *cells, f"{proven} of {trials}")
+        lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
 
 
 def time_table(results: dict[str, Any], base: float) -> str:
     lines = ["| what | median ms | min to max | ratio to the floor |", "|---|---|---|---|"]
     for name, found in results.items():
-        ratio = f"{found['median'] / base:.1f} ×"
+        ratio = f"{found['median'] / base:.1f} x"
         lines.append(f"| {name} | {found['median']} | {found['min']} to {found['max']} | {ratio} |")
     return "\n".join(lines)
 
 
 def keeper_table(found: dict[str, Any]) -> str:
     birth, bare = found["birth_ms"], found["bare_start_ms"]
+    started = f"{birth['median']} ms ({birth['min']} to {birth['max']})"
     return "\n".join(
         (
             "| what | figure |",
@@ -67,8 +74,7 @@ def keeper_table(found: dict[str, Any]) -> str:
             f"| resident memory | {found['resident_kb'] / 1024:.1f} MB |",
             f"| its own share of it (PSS) | {found['proportional_kb'] / 1024:.1f} MB |",
             f"| CPU ticks in 2 s while the agent lives | {found['cpu_ticks_in_2_s']} |",
-            f"| start of the keeper until the agent is executed | {birth['median']} ms "
-            f"({birth['min']} to {birth['max']}) |",
+            f"| start of the keeper until the agent is executed | {started} |",
             f"| for comparison, `python -S -c pass` | {bare['median']} ms |",
             "",
         )

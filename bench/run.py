@@ -27,9 +27,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from house import become_subreaper, descendants, eventually  # noqa: E402
 from page import page  # noqa: E402
 
+from house import become_subreaper, descendants, eventually, pause  # noqa: E402
 from quell.habits import HABITS, OBEDIENT  # noqa: E402
 
 DEAF = HABITS["ignores_term"]
@@ -152,7 +152,7 @@ def keeper_cost(bench: Bench, trials: int) -> dict[str, Any]:
     rollup = Path(f"/proc/{keeper}/smaps_rollup").read_text()
     sizes = {line.split()[0]: int(line.split()[1]) for line in rollup.splitlines()[1:]}
     begun = keeper_ticks(keeper)
-    time.sleep(2)
+    pause(2)
     ticks = keeper_ticks(keeper) - begun
     bench.call(bench.quell, "kill", "all")
     return {
@@ -166,7 +166,7 @@ def keeper_cost(bench: Bench, trials: int) -> dict[str, Any]:
 
 def births(bench: Bench, trials: int) -> list[float]:
     """From starting the keeper to the agent's first instruction, without the quell command."""
-    from quell.core.ports import Order
+    from quell.core.climbing import Order
     from quell.processes.launching import await_birth, keeper_argv, prepare
 
     times = []
@@ -188,19 +188,20 @@ def keeper_ticks(pid: int) -> int:
 
 def survivors(bench: Bench, trials: int) -> dict[str, Any]:
     """Every habit in every place; a survivor is a process below this one that was not before."""
+    places = ["headless", *(["tmux"] if shutil.which("tmux") else [])]
+    cases = [(habit, place) for place in places for habit in HABITS]
     found: dict[str, Any] = {}
-    for place in ["headless", *(["tmux"] if shutil.which("tmux") else [])]:
-        for habit, source in HABITS.items():
-            left, proven = 0, 0
-            for number in range(trials):
-                name = f"{habit}-{place}-{number}".replace("_", "-")
-                bench.spawn(name, source, place)
-                told = json.loads(bench.call(bench.quell, "kill", name, "--grace", ".2", "--json"))
-                proven += told["receipts"][0]["proof"] == "proven"
-                if place == "tmux":
-                    bench.call("tmux", "-L", "bench", "kill-server")
-                left += len(survivors_now())
-            found[f"{habit}, {place}"] = {"trials": trials, "survivors": left, "proven": proven}
+    for habit, place in cases:
+        left, proven = 0, 0
+        for number in range(trials):
+            name = f"{habit}-{place}-{number}".replace("_", "-")
+            bench.spawn(name, HABITS[habit], place)
+            told = json.loads(bench.call(bench.quell, "kill", name, "--grace", ".2", "--json"))
+            proven += told["receipts"][0]["proof"] == "proven"
+            if place == "tmux":
+                bench.call("tmux", "-L", "bench", "kill-server")
+            left += len(survivors_now())
+        found[f"{habit}, {place}"] = {"trials": trials, "survivors": left, "proven": proven}
     return found
 
 
@@ -208,7 +209,7 @@ def survivors_now() -> list[int]:
     """Whatever is below us; what is only on its way out gets a moment."""
     until = time.monotonic() + 0.5
     while descendants() and time.monotonic() < until:
-        time.sleep(0.005)
+        pause(0.005)
     return descendants()
 
 
@@ -225,7 +226,7 @@ def workshop() -> Iterator[Bench]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--sizes", default="1,10,50")
     parser.add_argument("--dry", action="store_true", help="print, write nothing")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from house import House, become_subreaper, open_house
 
 
@@ -15,6 +16,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def house() -> Iterator[House]:
     """State, tmux server and environment of its own; fails the test if a process is left."""
-    with tempfile.TemporaryDirectory(prefix="quell-", ignore_cleanup_errors=True) as root:
-        with open_house(Path(root)) as one:
-            yield one
+    with (
+        tempfile.TemporaryDirectory(prefix="quell-", ignore_cleanup_errors=True) as root,
+        open_house(Path(root)) as one,
+    ):
+        yield one

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,11 @@ def become_subreaper() -> None:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def pause(seconds: float) -> None:
+    """Between two looks at something that sends no event; nothing is ever concluded from it."""
+    select.select([], [], [], seconds)
+
+
 def eventually(fact: Callable[[], T], seconds: float = CEILING) -> T:
     """What `fact` returns once it is true; fails when it never is."""
     until = time.monotonic() + seconds
@@ -37,16 +43,26 @@ def eventually(fact: Callable[[], T], seconds: float = CEILING) -> T:
             return value
         if time.monotonic() > until:
             raise AssertionError(f"never came true: {fact}")
-        time.sleep(0.005)
+        pause(0.005)
 
 
 def alive(pid: int) -> bool:
     """Whether a process has this pid and is not a zombie."""
+    return state_and_parent(pid)[0] not in "ZX"
+
+
+def pids() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+
+
+def state_and_parent(pid: int) -> tuple[str, int]:
+    """As the kernel has them; a process that is gone reads like a zombie."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
-        return False
-    return text.rsplit(")", 1)[1].split()[0] not in "ZX"
+        return "X", 0
+    state, parent = text.rsplit(")", 1)[1].split()[:2]
+    return state, int(parent)
 
 
 def descendants() -> list[int]:
@@ -54,14 +70,7 @@ def descendants() -> list[int]:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    parents: dict[int, int] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError, ValueError):
-                text = Path(f"/proc/{entry}/stat").read_text(errors="replace")
-                state, parent = text.rsplit(")", 1)[1].split()[:2]
-                if state not in "ZX":
-                    parents[int(entry)] = int(parent)
+    parents = {pid: found[1] for pid in pids() if (found := state_and_parent(pid))[0] not in "ZX"}
     mine: list[int] = []
     todo = [os.getpid()]
     while todo:
@@ -74,7 +83,9 @@ def descendants() -> list[int]:
 
 def told(pid: int) -> str:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        return (
+            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        )
     return "?"
 
 
@@ -117,7 +128,7 @@ class House:
     def script(self, source: str, *args: str) -> tuple[str, ...]:
         return (sys.executable, "-S", "-c", source, *args)
 
-    def process(self, *argv: str, **options: Any) -> subprocess.Popen[bytes]:
+    def process(self, *argv: str, **options: Any) -> subprocess.Popen[Any]:
         """A plain process that quell knows nothing of; the test's end ends it."""
         return subprocess.Popen(argv, env=self.env, cwd=self.root, **options)
 
@@ -171,14 +182,14 @@ class House:
         left = descendants()
         until = time.monotonic() + 3
         while left and time.monotonic() < until:
-            time.sleep(0.01)
+            pause(0.01)
             left = descendants()
         names = [f"{pid} {told(pid)}" for pid in left]
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         while left and descendants():
-            time.sleep(0.01)
+            pause(0.01)
         shutil.rmtree(self.state, ignore_errors=True)
         return names
 

@@ -6,7 +6,7 @@ import subprocess
 from typing import Any, NamedTuple
 
 from house import House
-from quell.core.ports import Journal, Order
+from quell.core.climbing import Journal, Order
 from quell.processes import launching
 from quell.processes.journal import ask_end, read_journal
 from shells import Log, agent

@@ -25,6 +25,7 @@ class RealWorld:
         self._store: Store | None = None
         self._kernel: Kernel | None = None
         self._terminals: dict[str, Terminal] = {}
+        self._registries: dict[str, Registry] = {}
 
     @property
     def settings(self) -> Settings:
@@ -99,12 +100,12 @@ class RealWorld:
             return None
         from quell.mirrors import agent_sessions
 
-        for path in upwards:
-            found = agent_sessions.find(path, named)
-            if found:
-                epoch = lambda: int(self.seconds())  # noqa: E731
-                return agent_sessions.AgentSessions(found, now=self.now, epoch=epoch)
-        return None
+        found = next((file for path in upwards if (file := agent_sessions.find(path, named))), "")
+        if found and found not in self._registries:  # parsing is slow, and kept by the object
+            self._registries[found] = agent_sessions.AgentSessions(
+                found, now=self.now, epoch=lambda: int(self.seconds())
+            )
+        return self._registries.get(found)
 
     def place(self, name: str) -> Terminal:
         if name not in self._terminals:
@@ -144,6 +145,11 @@ class RealWorld:
         from quell import kinds
 
         return kinds.recognise(argv)
+
+    def arguments(self, argv: Sequence[str]) -> tuple[str, ...]:
+        from quell import kinds
+
+        return kinds.arguments(argv)
 
     def programs(self) -> list[tuple[str, bool, str, str]]:
         """Terminals and agent programs on PATH: (name, there, where, hint)."""

@@ -138,7 +138,7 @@ def nobodys_home(house: House) -> Path:
 # -- an AI tool that can be asked to leave --------------------------------------------------------
 
 CLAUDE = """#!{python} -IS
-import json, os, signal, sys, time
+import json, os, signal, sys, time, tty
 
 signal.alarm(120)
 def note(word):
@@ -149,18 +149,30 @@ def heard(number, _):
     note(signal.Signals(number).name)
     os._exit(0)
 
+def draw(prompt):  # as the real one does: a line above and below what is being typed
+    line = chr(0x2500) * 20
+    shown = [line, chr(0x276F) + " " + prompt, line]
+    os.write(1, (chr(27) + "[2J" + chr(27) + "[H" + "\\r\\n".join(shown)).encode())
+
 for number in (signal.SIGHUP, signal.SIGTERM):
     signal.signal(number, heard)
 session = sys.argv[2]
 folder = os.path.join(os.environ["HOME"], ".claude", "projects", "here")
 os.makedirs(folder, exist_ok=True)
 open(os.path.join(folder, session + ".jsonl"), "a").close()
+if os.isatty(0):
+    tty.setraw(0)
+    draw("")
 note(sys.argv[1:])
-for line in sys.stdin:
-    if "/exit" in line:
+prompt = ""
+while os.isatty(0):
+    key = os.read(0, 1).decode()
+    if key == chr(13) and prompt == "/exit":
         time.sleep({saving})
         note("saved")
         sys.exit(0)
+    prompt = prompt + key if key.isprintable() else ""
+    draw(prompt)
 while True:
     signal.pause()  # headless: nobody will type
 """

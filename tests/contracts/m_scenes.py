@@ -79,7 +79,8 @@ class Shop:
         """The same, typed by a person into the shell of a session."""
         before = len(ready(self.house))
         self.shell(name, server=server)
-        line = f"STAND_IN={shlex.quote(habits)} claude"
+        program = "agy" if name.endswith("agy") else "claude"
+        line = f"STAND_IN={shlex.quote(habits)} {program}"
         self.house.tmux("send-keys", "-t", f"={name}:", line, "Enter", server=server)
         return eventually(lambda: ready(self.house)[before:])[0]
 

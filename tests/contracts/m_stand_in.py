@@ -10,6 +10,7 @@ end), noteless (no file by its PID), strays (another conversation than the one a
 import json
 import os
 import re
+import select
 import signal
 import sys
 import termios
@@ -63,14 +64,18 @@ class Conversation:
         straying = earlier and "strays" in HABITS
         self.id = (not straying and (earlier or asked_for("--session-id"))) or str(uuid.uuid4())
         self.file = conversation_file(self.id)
-        for line in self.file.read_text().splitlines() if self.file.exists() else ():
-            show(f"earlier: {json.loads(line)['text']}")
+        self.resumed = self.file.exists()
         if not self.file.exists() and "silent" not in HABITS:
             self.add("hello")
         if "torn" in HABITS:
             with self.file.open("a") as file:
                 file.write('{"text": "cut sho')
         self.announce()
+
+    def said(self) -> list[str]:
+        """What a resumed conversation shows."""
+        records = self.file.read_text().splitlines() if self.resumed else []
+        return [f"earlier: {json.loads(record)['text']}" for record in records]
 
     def add(self, text: str) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -105,55 +110,64 @@ class Conversation:
 
 
 class Prompt:
+    """Draws everything anew after each key: what was said, then a question or the prompt."""
+
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
+        self.lines = conversation.said()
         self.text = "half-typed words " if "half" in HABITS else ""
-        self.question = "Run rm -rf here?" if "wants" in HABITS else ""
+        self.question = "Run rm -rf here? [Enter: yes]" if "wants" in HABITS else ""
         self.interrupts = 0
         self.deeds = {"\x15": self.clear, "\x1b": self.refuse, "\r": self.submit}
         self.deeds |= {"\x03": self.interrupt, "\x04": self.end_of_input}
-        show(f"{self.question} [Enter: yes]" if self.question else f"> {self.text}", end="")
+        self.draw()
+
+    def draw(self) -> None:
+        rule = "─" * 30
+        box = (rule, f"\u276f {self.text}", rule) if NAME == "claude" else (f"> {self.text}",)
+        show("\x1b[H\x1b[2J\x1b[3J", end="")
+        for line in (*self.lines[-9:], *((self.question,) if self.question else box)):
+            show(line)
 
     def take(self, keys: str) -> None:
         """What comes together with an Escape is Alt with a key: the real ones do not obey it."""
         if keys.startswith("\x1b") and len(keys) > 1:
             keys = keys[2:]
         for key in keys:
+            if key != "\x03":
+                self.interrupts = 0
             if key in self.deeds:
                 self.deeds[key]()
             else:
                 self.text += key
-                show(key, end="")
+        self.draw()
 
     def clear(self) -> None:
         self.text = ""
-        show("\r\x1b[K> ", end="")
 
     def refuse(self) -> None:
         if self.question:
             note("refused")
             self.question = ""
-            show("refused")
 
     def submit(self) -> None:
         line, self.text = self.text, ""
-        show("")
         if self.question:
             note("approved", line)
             self.question = ""
         elif line == EXIT and "asks" in HABITS:
-            self.question = "Move this session to the background?"
-            show(f"{self.question} (y/n)")
+            self.question = "Move this session to the background? (y/n)"
         elif line == EXIT and "stays" not in HABITS:
             leave("exit", self.conversation)
         elif line:
             note("heard", line)
             self.conversation.add(line)
-            show(f"You said: {line}")
-        show("> ", end="")
+            self.lines.append(f"You said: {line}")
 
     def interrupt(self) -> None:
-        self.interrupts += 1
+        """The first empties the prompt, or warns; one more leaves."""
+        self.interrupts += not self.text
+        self.text = ""
         if self.interrupts > 1 and NAME == "claude":
             leave("interrupted", self.conversation)
 
@@ -164,7 +178,7 @@ class Prompt:
 
 def leave(why: str, conversation: Conversation, code: int = 0) -> NoReturn:
     if "slow" in HABITS:
-        signal.sigtimedwait((), 1)
+        select.select([], [], [], 1)
     note("left", why)
     conversation.live_file.unlink(missing_ok=True)
     os._exit(code)
@@ -191,9 +205,10 @@ def main() -> None:
             keys = os.read(0, 1024).decode(errors="replace")
         except OSError:
             keys = ""  # its terminal is gone
-        if not keys:
-            signal.pause()
-        prompt.take(keys)
+        if keys:
+            prompt.take(keys)
+        else:
+            select.select([], [], [], 0.1)  # handlers run in between
 
 
 main()

@@ -6,7 +6,7 @@ import pytest
 
 from house import House, alive
 from quell.core import ladder
-from quell.core.ports import Fall, Target
+from quell.core.climbing import Fall, Target
 from quell.core.process import Gone, ProcessId
 from quell.processes import identity
 from quell.processes.kernel import LinuxKernel
@@ -15,7 +15,7 @@ from scenes import SLEEPS, in_pid_namespace, stranger
 NAMESPACE = """
 import json, os, signal, subprocess, sys, time
 from quell.core import ladder
-from quell.core.ports import Target
+from quell.core.climbing import Target
 from quell.core.process import Gone
 from quell.processes import identity
 from quell.processes.kernel import LinuxKernel

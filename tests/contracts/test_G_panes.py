@@ -36,6 +36,13 @@ def sessions(house: House) -> list[str]:
     return house.tmux("list-sessions", "-F", "#{session_name}").split()
 
 
+def end_server(house: House) -> None:
+    """Gone for good: a server on its way out would still take the next command."""
+    server = int(house.tmux("display-message", "-p", "#{pid}"))
+    house.tmux("kill-server")
+    eventually(lambda: not alive(server))
+
+
 # -- G12: closing a pane only hangs up -------------------------------------------------------------
 
 
@@ -113,8 +120,7 @@ def test_G13_sessions_and_agents_whose_names_only_begin_so_are_untouched(house: 
 
 def test_G14_the_pane_that_got_the_number_after_a_restart_is_untouched(house: House) -> None:
     luna = deaf_in_own_pane(house)
-    house.tmux("kill-server")
-    eventually(lambda: not sessions(house))
+    end_server(house)
     other = session_of_others(house, "other")
     assert house.panes() == ["%0"]
     assert alive(luna)
@@ -127,7 +133,7 @@ def test_G14_the_pane_that_got_the_number_after_a_restart_is_untouched(house: Ho
 
 def test_G14_no_keys_are_typed_into_that_pane_either(house: House) -> None:
     luna = in_tmux(house)
-    house.tmux("kill-server")
+    end_server(house)
     eventually(lambda: not alive(luna.keeper))
     house.tmux("new-session", "-d", "-s", "other", "cat")
     assert house.panes() == ["%0"]
@@ -172,7 +178,8 @@ signal.alarm(90)
 tty.setraw(0)
 typed, sent = "", []
 while True:
-    os.write(1, b"\\r\\x1b[K> " + typed.encode())
+    rule = "\u2500" * 30
+    os.write(1, f"\\x1b[H\\x1b[2J{{rule}}\\r\\n\u276f {{typed}}\\r\\n{{rule}}".encode())
     burst = os.read(0, 4096).decode()
     if len(burst) > 1 and burst.endswith("\\r"):
         typed += burst.replace("\\r", "\\n")
@@ -206,10 +213,11 @@ def test_G16_a_half_typed_prompt_is_cleared_and_the_line_is_sent(house: House) -
     def screen() -> str:
         return house.tmux("capture-pane", "-p", "-t", run.place.pane).strip()
 
-    eventually(lambda: screen() == ">")
+    eventually(lambda: "\u276f" in screen())
     house.tmux("send-keys", "-t", run.place.pane, "please delete everyth")
-    eventually(lambda: screen() == "> please delete everyth")
+    eventually(lambda: "\u276f please delete everyth" in screen())
     receipt = house.json("stop", "luna")["receipts"][0]
+    assert sent.exists(), receipt["warnings"]
     assert json.loads(sent.read_text()) == ["/exit"]
     assert [rung["rung"] for rung in receipt["rungs"] if rung["reached"]] == ["exit_keys"]
     assert (receipt["outcome"], receipt["exit_code"]) == ("stopped", 0)

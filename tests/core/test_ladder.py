@@ -1,5 +1,4 @@
 """The ladders of the four contracts, and how a call may change the waits."""
-# ruff: noqa: N802 - a test carries the id of the contract's item that it proves
 
 import math
 

@@ -1,5 +1,4 @@
 """What a target may be, whom it means, and that it never means more."""
-# ruff: noqa: N802 - a test carries the id of the contract's item that it proves
 
 import pytest
 from hypothesis import given

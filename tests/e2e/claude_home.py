@@ -149,7 +149,8 @@ class ClaudeHome:
     def processes(self) -> dict[int, str]:
         """Everything that lives because of the test, but for the tmux server."""
         everybody = {pid: told(pid) for pid in descendants()}
-        return {pid: command for pid, command in everybody.items() if "tmux " not in command}
+        # A command line that is empty belongs to a process on its way out.
+        return {pid: line for pid, line in everybody.items() if line and "tmux " not in line}
 
     def members(self) -> list[int]:
         """Claude and all that it started."""
@@ -183,6 +184,11 @@ class ClaudeHome:
         note = self.house.home / f".claude/sessions/{pid}.json"
         eventually(note.exists)
         return json.loads(note.read_text())["sessionId"]
+
+    def left_in_order(self) -> bool:
+        """Whether Claude itself notes that the last session of the project was not cut short."""
+        projects = json.loads((self.house.home / ".claude.json").read_text())["projects"]
+        return projects[str(self.project)]["lastGracefulShutdown"]
 
     def prompts(self) -> list[str]:
         """Whatever reached the model as the last thing said."""

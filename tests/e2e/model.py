@@ -81,7 +81,9 @@ def blocks_of(answer: Answer, number: int) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = [{"type": "text", "text": answer.text}]
     if answer.command:
         wanted = {"command": answer.command, "description": "what was asked for"}
-        blocks.append({"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": wanted})
+        blocks.append(
+            {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": wanted}
+        )
     return blocks
 
 
@@ -190,7 +192,7 @@ class Server(http.server.ThreadingHTTPServer):
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
-    def handle_error(self, *_: object) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:
         """Agents are killed in the middle of a request here: a broken pipe is no news."""
 
 

@@ -1,6 +1,7 @@
 """docs/e2e.md: what `make e2e` has just proven and measured, written when all of it passed."""
 
 import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from typing import NamedTuple
 from e2e.claude_home import DOCILE, STUBBORN, VERSION
 from quell import __version__
 
+PATIENCE = 4.0  # seconds in which whatever wants to leave by itself may do so
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "e2e.md"
 
 
@@ -35,36 +37,51 @@ def page(figures: Figures) -> str:
 
 # Against the real program
 
-`make e2e` installs Claude Code {VERSION} from the npm registry into a temporary directory, gives it a home, a project and
-a stand-in for its model on loopback (`tests/e2e/model.py`), and lets quell spawn, stop, kill and resume it in a tmux of its own.
-No key, no account; whatever the program wants of the outside world is refused. Each test fails if any process is left.
+`make e2e` installs Claude Code {VERSION} from the npm registry into a temporary directory, gives it
+a home, a project and a stand-in for its model on loopback (`tests/e2e/model.py`), and lets quell
+spawn, stop, kill and resume it in a tmux of its own. No key and no account is needed; whatever the
+program wants of the outside world is refused. A test fails if any process is left after it.
 
-The project has an MCP server (`tests/e2e/mcp_server.py`). *Docile*: it leaves when its input ends. *Stubborn*: it ignores TERM, INT,
-HUP and the end of its input, and has started a child in a session of its own, as a server that opens a browser does.
+The project has an MCP server (`tests/e2e/mcp_server.py`). A *docile* one leaves when its input
+ends. A *stubborn* one minds neither TERM, INT and HUP nor the end of its input, and has a child in
+a session of its own, as a server has that opens a browser.
 
-Seconds on one machine, rounded; run it on yours. With quell {__version__}, {tmux_version()}, Python {platform.python_version()}, {platform.system()} {kernel_version()}.
+Measured with {", ".join(versions())}, while other work went on. Run it on your machine.
 
-## The same ending, without quell and under it
+## The same end, without quell and under it
 
-What was left alive, of Claude, its MCP server and that server's child.
+Left: processes of Claude, its server and the server's child, {PATIENCE:g} s after the last exit.
+Gone: seconds until the last exit.
 
-| what happens to it | server | without quell | | under quell | |
+| what happens | server | left without quell | gone | left under quell | gone |
 |---|---|---|---|---|---|
 {both_rows(figures)}
 
-## quell's own endings
+## The verbs
 
 | verb | server | rungs climbed | Claude gone | everything gone | left |
 |---|---|---|---|---|---|
 {verb_rows(figures)}
 
-Claude leaves in its own time; what is left then gets TERM, 2 s, and KILL. The time of `stop` includes the pauses between the keys,
-without which a half-read Escape would turn the next key into another.
+`stop` pauses between the keys, and presses Enter only when the screen shows `/exit` alone in an
+empty prompt. After Claude's own exit, what it left behind gets TERM and, 2 s later, KILL.
 
 ## What was proven
 
 {promise_rows(figures)}
 """
+
+
+def versions() -> list[str]:
+    tmux = subprocess.run(["tmux", "-V"], capture_output=True, text=True, check=True).stdout
+    kernel = ".".join(re.findall(r"\d+", platform.release())[:2])
+    python = ".".join(platform.python_version_tuple()[:2])
+    return [
+        f"quell {__version__}",
+        tmux.strip(),
+        f"Python {python}",
+        f"{platform.system()} {kernel}",
+    ]
 
 
 def both_rows(figures: Figures) -> str:
@@ -75,10 +92,8 @@ def both_rows(figures: Figures) -> str:
 
 
 def told(figure: Figure) -> str:
-    """Two cells: who is left, and when the last one had gone."""
-    if figure.left:
-        return f"**{figure.left} left** | never"
-    return f"nothing left | {seconds(figure.all_gone)}"
+    """Two cells: how many are left, and when the last one had gone."""
+    return f"{f'**{figure.left}**' if figure.left else 0} | {seconds(figure.all_gone)}"
 
 
 def verb_rows(figures: Figures) -> str:
@@ -94,15 +109,7 @@ def promise_rows(figures: Figures) -> str:
 
 
 def seconds(value: float | None) -> str:
-    return "never" if value is None else f"{value:.1f} s"
-
-
-def tmux_version() -> str:
-    return subprocess.run(["tmux", "-V"], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def kernel_version() -> str:
-    return ".".join(platform.release().split("-")[0].split(".")[:2])
+    return "never" if value is None else f"{value:.1f}"
 
 
 def is_complete(figures: Figures) -> bool:

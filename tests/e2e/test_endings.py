@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from e2e.claude_home import DOCILE, PANE, STUBBORN, ClaudeHome, reached
-from e2e.report import Figure, Figures
+from e2e.report import PATIENCE, Figure, Figures
 from house import CEILING, eventually
 from scenes import end
 
-PATIENCE = 4.0  # seconds after Claude's end in which whatever wants to leave by itself may do so
 HABITS = (DOCILE, STUBBORN)
 VERBS = ("stop", "kill", "kill --force")
 

@@ -1,5 +1,7 @@
 """What is on the screen when the exit keys are typed: nothing may be approved, sent or run."""
 
+from pathlib import Path
+
 import pytest
 
 from e2e.claude_home import ClaudeHome, reached
@@ -47,7 +49,7 @@ def test_G16_a_half_typed_prompt_is_not_sent(home: ClaudeHome) -> None:
 
 @pytest.mark.parametrize("last", [True, False], ids=["last-line", "middle-line"])
 def test_G16_a_half_typed_prompt_of_several_lines_is_not_sent(
-    home: ClaudeHome, last: bool
+    home: ClaudeHome, *, last: bool
 ) -> None:
     """The same with three lines, wherever the cursor stands."""
     home.spawn()
@@ -73,17 +75,25 @@ def test_G16_a_half_typed_shell_command_is_not_run(home: ClaudeHome) -> None:
     assert list(home.project.glob("proof*")) == []
 
 
-def test_G16_an_open_menu_changes_nothing(home: ClaudeHome) -> None:
-    """With the settings open, Enter would switch one."""
+@pytest.mark.parametrize("enter", [True, False], ids=["by-hand", "by-quell"])
+def test_G16_an_open_menu_changes_nothing(home: ClaudeHome, *, enter: bool) -> None:
+    """With the settings open, where Enter would switch one, an ending switches none."""
     home.spawn()
-    before = (home.house.home / ".claude.json").read_text()
     home.type("/config")
     home.press("Enter")
     home.shows("Auto-compact")
+    settings = home.house.home / ".claude/settings.json"
+    if enter:  # so that it is known where a switched one would be seen
+        home.press("Escape")
+        home.shows("Enter/Space to change")
+        home.press("Enter")
+        eventually(lambda: "autoCompactEnabled" in text_of(settings))
     home.end("stop", "luna")
-    after = (home.house.home / ".claude.json").read_text()
-    assert "autoCompactEnabled" not in before
-    assert "autoCompactEnabled" not in after
+    assert ("autoCompactEnabled" in text_of(settings)) is enter
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 def test_M24_a_turn_is_left_in_the_middle(home: ClaudeHome) -> None:

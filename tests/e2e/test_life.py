@@ -22,6 +22,7 @@ def test_M24_stop_leaves_by_the_exit_keys_alone(home: ClaudeHome) -> None:
     assert receipt["pane"]["closed"] is True
     assert "answer 1: amber" in receipt["screen"]
     assert receipt["warnings"] == []
+    assert home.left_in_order()
 
 
 def test_M22_the_receipt_tells_how_to_go_on(home: ClaudeHome) -> None:
@@ -48,6 +49,7 @@ def test_H40_what_was_said_comes_back(home: ClaudeHome, verb: tuple[str, ...]) -
     if "--force" in verb:  # SIGKILL lets nobody finish writing
         eventually(lambda: home.written("answer 1: amber"))
     home.end(*verb)
+    assert home.left_in_order() is ("--force" not in verb)
     again = home.resume()
     assert again["verdict"] == "resumed"
     assert again["conversation"] == luna["conversation"] == home.session_of(again["pid"])

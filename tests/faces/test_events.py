@@ -50,7 +50,7 @@ def test_follow_shows_what_was_and_what_comes(
     seen = lines_until(following, "life.started", "nova")
     house.kill("nova")
     seen += lines_until(following, "life.stopped", "nova")
-    ids = [event["id"] for event in seen]
+    ids = [int(event["id"]) for event in seen]
     assert ids == list(range(ids[0], ids[0] + len(ids))), "each once, none left out"
 
 

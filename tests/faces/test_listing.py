@@ -1,5 +1,4 @@
 """quell list: who is there, for people and for pipes."""
-# ruff: noqa: N802 - a test carries the id of the contract's item that it proves
 
 import pytest
 

@@ -73,7 +73,9 @@ def test_of_two_kills_one_climbs_and_both_tell_the_same(house: House) -> None:
     assert {receipt["proof"] for receipt in receipts} == {"proven"}
     types = event_types(house)
     assert types.count("life.stopping") == types.count("life.stopped") == 1
-    rungs = [event.data["rung"] for event in house.quell.events(agent="luna") if "rung" in event.data]
+    rungs = [
+        event.data["rung"] for event in house.quell.events(agent="luna") if "rung" in event.data
+    ]
     assert rungs[0] == "term"
     assert len(rungs) == len(set(rungs)), "no rung is climbed twice"
     assert not alive(pid)

@@ -1,5 +1,4 @@
 """PIDs that are nobody's agent: refused in one line, and never signalled."""
-# ruff: noqa: N802 - a test carries the id of the contract's item that it proves
 
 import os
 import sqlite3

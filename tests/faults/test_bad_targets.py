@@ -1,5 +1,4 @@
 """Targets that mean nobody, too many or nothing: said in one line, and nobody is touched."""
-# ruff: noqa: N802 - a test carries the id of the contract's item that it proves
 
 import sys
 

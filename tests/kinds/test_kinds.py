@@ -73,6 +73,20 @@ def test_launchers_as_they_were_seen_are_recognised(argv: str, name: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("argv", "arguments"),
+    [
+        ("claude --model opus", "--model opus"),
+        ("claude", ""),
+        ("node /n/lib/node_modules/@anthropic-ai/claude-code/cli.js --model opus", "--model opus"),
+        ("node20 -r ./hook.js --no-warnings /n/.bin/gemini -i hi", "-i hi"),
+        ("python3.11 -IS /usr/local/bin/agy --conversation x", "--conversation x"),
+    ],
+)
+def test_the_arguments_are_those_behind_the_program(argv: str, arguments: str) -> None:
+    assert " ".join(kinds.arguments(argv.split())) == arguments
+
+
+@pytest.mark.parametrize(
     "argv",
     [
         "",

@@ -16,8 +16,8 @@ ODD = r"""# who works here   (do not sort!)
 settings: 1
 
 version:   2      # odd spacing
-agent_identities: {claude: {project_cwd: /work/shop,   session_id: 'c-1'},
-    agy:   {project_cwd: "/work/bank", conversation_id: a-2}}
+agent_identities: {claude: {project_cwd: /srv/shop,   session_id: 'c-1'},
+    agy:   {project_cwd: "/srv/bank", conversation_id: a-2}}
 
 
 tmux_sessions:   # the list
@@ -39,7 +39,7 @@ tmux_sessions:   # the list
   note: >-
       folded
       text
-  pane: {id: '%1', pid:  12, cmd: node,   cwd: /work/shop}   # one line
+  pane: {id: '%1', pid:  12, cmd: node,   cwd: /srv/shop}   # one line
   mcp_attachments:
   - files
   -   "browser"     # slow
@@ -56,7 +56,7 @@ tmux_sessions:   # the list
     pane:
         pid: 4711    # was
         cmd: agy
-        cwd: "/work/bank"
+        cwd: "/srv/bank"
     mcp_attachments: []
 -
   name: 'gate'

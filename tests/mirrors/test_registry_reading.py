@@ -41,14 +41,14 @@ def test_M3_the_sessions_are_the_list_tmux_sessions(registry: Registry) -> None:
         start_command='claude --model   "opus"  ',
         pane_id="%1",
         pane_pid=12,
-        cwd="/work/shop",
+        cwd="/srv/shop",
     )
     assert bank == Row(
         name="bank-creator-agy",
         status="stopped",
         agent="agy",
         pane_pid=4711,
-        cwd="/work/bank",
+        cwd="/srv/bank",
         conversation="c0ffee",
         role="creator",
         stopped_at="2026-06-19T18:00:00Z",

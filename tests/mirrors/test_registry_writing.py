@@ -193,6 +193,8 @@ def test_M9_any_layout_can_be_stopped_and_resumed(holding: Open, text: str) -> N
 def test_M9_one_write_changes_many_rows_or_none(registry: Registry) -> None:
     with pytest.raises(RegistryFailed, match="no session 'nobody'"):
         registry.update_all([Wish(SHOP, STOP), Wish("nobody", STOP)])
+    with pytest.raises(ValueError, match="two wishes"):
+        registry.update_all([Wish(SHOP, STOP), Wish(SHOP, {})])
     assert registry.text == ODD
     registry.update_all([Wish(SHOP, STOP), Wish(BANK, {"status": "running"}, RESUME_DROPS)])
     assert [row.status for row in registry.rows()] == ["stopped", "running", "unknown"]

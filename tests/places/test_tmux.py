@@ -389,6 +389,18 @@ def test_synchronised_panes_do_not_all_get_the_line(tmux: Any, eventually: Event
     assert tmux("display-message", "-p", "-t", place.pane, "#{pane_synchronized}") == "1"
 
 
+def test_enter_is_pressed_only_where_the_screen_shows_the_line(
+    tmux: Any, eventually: Eventually
+) -> None:
+    place, file = listener(tmux, eventually)
+    tmux("set-option", "-w", "-t", place.pane, "synchronize-panes", "on")
+    with pytest.raises(PlaceFailed, match="something else"):
+        Tmux(tmux.env).type_line(place, ("C-u",), "/exit", shown="Do you want to proceed")
+    assert tmux("display-message", "-p", "-t", place.pane, "#{pane_synchronized}") == "1"
+    Tmux(tmux.env).type_line(place, (), " now", shown="(?m)^ready$")
+    eventually(lambda: text(file) == "\x15/exit now\r")
+
+
 # -- close -----------------------------------------------------------------------------------------
 
 

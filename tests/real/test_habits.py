@@ -1,8 +1,8 @@
 """No process survives, whatever its habit and wherever its agent ran."""
 
 import pytest
-from house import House, alive, descendants
 
+from house import House, alive, descendants
 from quell.core.receipt import Proof, Result
 from quell.habits import HABITS
 
@@ -19,6 +19,7 @@ def test_no_process_survives(house: House, habit: str, place: str) -> None:
     receipts = house.kill("luna", grace=GRACE)[0].receipts
     assert receipts[0].proof is Proof.PROVEN
     assert receipts[0].result in (Result.ENDED, Result.ALREADY_ENDED)
+    assert spawned.run.process
     assert not alive(spawned.run.process.pid)
     if place == "tmux":
         house.tmux("kill-server")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from house import House, eventually
 from keepers import kept
-from quell.core.ports import Journal
+from quell.core.climbing import Journal
 from quell.core.process import ProcessId
 from quell.processes.identity import boot_id
 from quell.processes.journal import read_journal

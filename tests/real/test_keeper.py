@@ -10,7 +10,7 @@ import pytest
 
 from house import House, alive, eventually
 from keepers import kept
-from quell.core.ports import Order
+from quell.core.climbing import Order
 from quell.processes import launching
 from quell.processes.journal import ask_end, read_journal
 from scenes import DEAF, SLEEPS, started, state_letter

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -75,7 +75,7 @@ def test_without_a_cgroup_what_left_no_trace_is_not_claimed_to_be_gone(house: Ho
     end(*traceless)
 
 
-def spawn_without_cgroup(house: House, body: str):  # noqa: ANN201
+def spawn_without_cgroup(house: House, body: str) -> Callable[[], list[int]]:
     """luna, from a mount namespace in which no cgroup v2 is to be seen; and its processes."""
     before = set(descendants())
     ready = house.root / "ready"
@@ -113,6 +113,7 @@ def test_an_agent_that_went_after_its_keeper_is_lost_not_completed(house: House)
     assert house.json("list")["agents"] == []
     receipt = house.quell.receipt("luna")
     assert (receipt.outcome, receipt.exit_code, receipt.proof) == ("lost", None, "none_found")
+    assert not run.cgroup or not Path(run.cgroup).exists()
 
 
 def test_G12_a_pane_whose_keeper_was_killed_hides_no_deaf_agent(house: House) -> None:

@@ -1,5 +1,4 @@
 """What every store promises. Runs against each plug in conftest.PLUGS."""
-# ruff: noqa: N802 - a test carries the id of the contract's item that it proves
 
 import itertools
 from collections.abc import Callable

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from quell.core.agent import Agent
+from quell.core.climbing import Cradle, Fall, Journal, Order, Target
 from quell.core.kind import Kind
-from quell.core.ladder import Ladder
 from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
-from quell.core.receipt import Climbed, Ended, Proof, Receipt, Survivor
+from quell.core.receipt import Receipt
 from quell.core.run import Ending, Orphan, Place, Run
 from quell.core.settings import Settings
 
@@ -70,76 +70,6 @@ class Store(Protocol):
 
 
 # -- the kernel --------------------------------------------------------------------------------
-
-
-class Target(NamedTuple):
-    """One run to be ended, as far as the kernel is concerned."""
-
-    run: str
-    rundir: str
-    keeper: ProcessId | None
-    process: ProcessId | None
-    cgroup: str
-    ladder: Ladder
-    known: tuple[ProcessId, ...] = ()  # members seen before
-    keep: tuple[str, ...] = ()
-    alone: bool = False  # only the named processes, not what belongs to the run besides: orphans
-
-
-class Journal(NamedTuple):
-    """What a keeper wrote down. Fields stay None until it has."""
-
-    keeper: ProcessId | None = None
-    process: ProcessId | None = None
-    cgroup: str = ""
-    failure: str = ""  # why the command could not be started
-    cause: str = ""  # what made the run end: exit, asked, hangup, signal
-    exit_code: int | None = None
-    exit_signal: int | None = None
-    max_rss_kb: int | None = None
-    cpu_seconds: float | None = None
-    ended: bool = False  # the keeper has finished
-    proven: bool = False  # because wait() said that no child is left
-    at: str = ""
-    rungs: tuple[Climbed, ...] = ()
-    processes: tuple[Ended, ...] = ()
-    survivors: tuple[Survivor, ...] = ()
-    kept: tuple[Survivor, ...] = ()
-    kept_ids: tuple[ProcessId, ...] = ()
-
-
-class Fall(NamedTuple):
-    """What came of climbing one ladder."""
-
-    run: str
-    proof: Proof
-    began: bool  # something was alive when we started
-    denied: bool  # the kernel refused every signal
-    rungs: tuple[Climbed, ...]
-    processes: tuple[Ended, ...]
-    survivors: tuple[Survivor, ...]
-    survivor_ids: tuple[ProcessId, ...]
-    journal: Journal
-    millis: int
-    warnings: tuple[str, ...] = ()
-
-
-class Order(NamedTuple):
-    """What a keeper is told to run."""
-
-    argv: tuple[str, ...]
-    cwd: str
-    env: Mapping[str, str]
-    grace: float  # for what the agent leaves behind
-    keep: tuple[str, ...] = ()  # globs of children that may outlive it
-    shared: tuple[tuple[str, str], ...] = ()  # (glob, programs it serves): spared while in use
-
-
-class Cradle(NamedTuple):
-    """Where a keeper will report its birth."""
-
-    rundir: str
-    fifo: int
 
 
 class Kernel(Protocol):
@@ -232,6 +162,7 @@ class Sessions(Protocol):
     """What only tmux has: names that rows of the registry file speak of."""
 
     def has_session(self, name: str, server: str) -> bool: ...
+    def names(self, server: str) -> list[str]: ...
     def panes(self, name: str, server: str) -> list[tuple[str, int]]: ...
 
 
@@ -328,4 +259,5 @@ class World(Protocol):
     def kind(self, name: str) -> Kind: ...
     def kind_names(self) -> tuple[str, ...]: ...
     def recognise(self, argv: Sequence[str]) -> str: ...
+    def arguments(self, argv: Sequence[str]) -> tuple[str, ...]: ...
     def programs(self) -> list[tuple[str, bool, str, str]]: ...

@@ -40,6 +40,12 @@ def recognise(argv: Sequence[str]) -> str:
     return found
 
 
+def arguments(argv: Sequence[str]) -> tuple[str, ...]:
+    """What a person gave the program: not its name, nor the interpreter that runs it."""
+    script = _script(argv) if recognise(argv) != _named(argv[0]) else argv[0]
+    return tuple(argv[argv.index(script) + 1 :])
+
+
 def _named(path: str) -> str:
     base = os.path.basename(path).removesuffix(".exe")
     if base in PROGRAMS:

@@ -31,31 +31,17 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
     settle(world)
     run_id = world.new_id()
     place, pid = found(world, wish, run_id)
-    check_adoptable(world, pid)
     shown = shown_program(world, pid)
-    check_adoptable(world, shown)
+    try:
+        check_adoptable(world, pid)
+        check_adoptable(world, shown)
+    except Refused:
+        give_back(world, place)
+        raise
     process = world.kernel.identify(shown)
     if process is None:
         raise NoSuchAgent(wish.target)
-    argv = world.kernel.argv(shown)
-    kind = wish.kind or world.recognise(argv)
-    if kind not in world.kind_names():
-        raise BadRequest(
-            f"'{kind}' is no kind of agent", f"use one of {', '.join(world.kind_names())}"
-        )
-    taken = frozenset(agent.name for agent in world.store.agents())
-    agent = Agent(
-        name=checked_name(wish.name) if wish.name else next_name(kind, taken),
-        kind=kind,
-        cwd=world.kernel.cwd(shown) or "/",
-        args=argv if kind == "command" else argv[1:],
-        place=place.name if place.name != "terminal" else "headless",
-        server=place.server,
-        tag=checked_name(wish.tag, "tag") if wish.tag else "",
-        team=checked_name(wish.team, "team") if wish.team else "",
-        conversation=wish.conversation or world.kind(kind).picked(argv[1:])[1],
-        created_at=world.now(),
-    )
+    agent = described(world, wish, place, shown)
     run = Run(
         id=run_id,
         agent=agent.name,
@@ -72,6 +58,32 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
     return Spawned(agent, world.store.run(run.id) or run)
 
 
+def described(world: World, wish: AdoptWish, place: Place, pid: int) -> Agent:
+    """The agent that this process is, as far as it and the wish tell."""
+    argv = world.kernel.argv(pid)
+    kind = wish.kind or world.recognise(argv)
+    known = world.recognise(argv) == kind
+    if kind not in world.kind_names():
+        raise BadRequest(
+            f"'{kind}' is no kind of agent", f"use one of {', '.join(world.kind_names())}"
+        )
+    # A shell that is taken for a claude, because its row says so, has no arguments of claude's.
+    args = argv if kind == "command" else world.arguments(argv) if known else ()
+    taken = frozenset(agent.name for agent in world.store.agents())
+    return Agent(
+        name=checked_name(wish.name) if wish.name else next_name(kind, taken),
+        kind=kind,
+        cwd=world.kernel.cwd(pid) or "/",
+        args=args,
+        place=place.name if place.name != "terminal" else "headless",
+        server=place.server,
+        tag=checked_name(wish.tag, "tag") if wish.tag else "",
+        team=checked_name(wish.team, "team") if wish.team else "",
+        conversation=wish.conversation or world.kind(kind).picked(args)[1],
+        created_at=world.now(),
+    )
+
+
 def found(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
     target = wish.target.removeprefix("pid:")
     if is_number(target):
@@ -85,6 +97,14 @@ def found(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
         if wish.pane not in several.candidates:  # after a restart, %3 is somebody else's
             raise
         return tmux.adopt(wish.pane, wish.server, run_id)
+
+
+def give_back(world: World, place: Place) -> None:
+    """The pane bears the tag of its own run again, if a live one has it."""
+    where = (place.server, place.server_pid, place.pane)
+    for run in world.store.live_runs():
+        if place.pane and where == (run.place.server, run.place.server_pid, run.place.pane):
+            world.place(place.name).adopt(place.pane, place.server, run.id)
 
 
 def shown_program(world: World, pid: int) -> int:

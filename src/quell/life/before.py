@@ -3,9 +3,10 @@
 from typing import NamedTuple
 
 from quell.core.agent import Agent
+from quell.core.climbing import Target
 from quell.core.errors import PlaceFailed, StoreFailed
 from quell.core.ladder import Ladder, Rung
-from quell.core.ports import Absent, PaneSighting, Present, Target, World
+from quell.core.ports import Absent, PaneSighting, Present, World
 from quell.core.process import ProcessId, Unknown
 from quell.core.receipt import Conversation, Receipt, Result
 from quell.core.redact import kept_screen

@@ -5,9 +5,10 @@ Every verb that ends runs comes through `end_runs`; they differ in the ladder an
 
 from collections.abc import Sequence
 
+from quell.core.climbing import Fall
 from quell.core.errors import StoreFailed
 from quell.core.lifecycle import Outcome
-from quell.core.ports import Fall, Over, Won, World
+from quell.core.ports import Over, Won, World
 from quell.core.process import Gone
 from quell.core.receipt import Pane, Receipt
 from quell.core.run import Ending, Run

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from quell.core.climbing import Fall, Target
 from quell.core.errors import StoreFailed
 from quell.core.ladder import Ladder
-from quell.core.ports import Fall, Target, World
+from quell.core.ports import World
 from quell.core.process import Gone
 from quell.core.receipt import Ended, Pane, Receipt, Result
 from quell.core.run import Ending, Orphan, Run

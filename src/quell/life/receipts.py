@@ -1,13 +1,14 @@
 """Receipts for each way in which a request to end something can come out."""
 
 from quell.core.agent import Agent
+from quell.core.climbing import Fall
 from quell.core.errors import (
     BadRequest,
     NoSuchAgent,
     NoSuchGroup,
     QuellError,
 )
-from quell.core.ports import Fall, World
+from quell.core.ports import World
 from quell.core.receipt import Conversation, Pane, Proof, Receipt, Result
 from quell.core.run import Ending, Run
 

@@ -8,8 +8,9 @@ import fnmatch
 from typing import NamedTuple
 
 from quell.core import ladder as ladders
+from quell.core.climbing import Target
 from quell.core.kind import Helper, Kind
-from quell.core.ports import Target, World
+from quell.core.ports import World
 from quell.core.process import Member
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Run

@@ -1,8 +1,9 @@
 """Takes in what keepers wrote while nobody was there. Bookkeeping only: it signals nothing."""
 
+from quell.core.climbing import Journal
 from quell.core.errors import StoreFailed
 from quell.core.lifecycle import Outcome, State
-from quell.core.ports import Journal, World
+from quell.core.ports import World
 from quell.core.process import Gone
 from quell.core.receipt import Conversation, Pane, Proof, Receipt, Result, Survivor
 from quell.core.run import Ending, Orphan, Run
@@ -41,6 +42,7 @@ def settled(world: World, run: Run) -> Run | None:
         run = world.store.run(run.id) or run
     if journal.ended or _lost(world, run, journal):
         record_end(world, run, journal)
+        world.kernel.discard(world.rundir(run.id))
         return None
     return run
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quell.core.agent import Agent, checked_name, next_name
+from quell.core.climbing import Journal, Order
 from quell.core.environment import agent_environment
 from quell.core.errors import BadRequest, LaunchFailed, QuellError
 from quell.core.kind import Kind
 from quell.core.lifecycle import State
-from quell.core.ports import Journal, Launch, Order, World
+from quell.core.ports import Launch, World
 from quell.core.run import Place, Run
 from quell.life.caller import caller
 from quell.life.settle import born, record_end, settle

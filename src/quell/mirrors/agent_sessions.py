@@ -108,7 +108,8 @@ class AgentSessions:
         self.update_all([Wish(name, changes, drop)])
 
     def update_all(self, wishes: Sequence[Wish]) -> None:
-        """Many sessions in one write, all or none. What is so already is not written again."""
+        """Many sessions in one write, all or none, one wish for each. What is so already is not
+        written again."""
         if not self._exists():
             raise RegistryFailed(f"there is no registry {self._path}", "create the session first")
 
@@ -135,9 +136,9 @@ class AgentSessions:
                 )
             return added(old, row)
 
+        self._check_status(row)
         with files.translated(self._path):
             os.makedirs(os.path.dirname(os.path.realpath(self._path)), mode=0o700, exist_ok=True)
-        self._check_status(row)
         self._write(next_of)
 
     def _exists(self) -> bool:

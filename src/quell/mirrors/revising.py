@@ -48,6 +48,8 @@ def document(text: str) -> Document:
 def updated(old: Document, wishes: Sequence[Wish]) -> Document:
     """`old` itself if all is so already. Inseparable if it cannot be done without touching more."""
     nodes = {session.name: session.node for session in old.sessions}
+    if len({wish.name for wish in wishes}) < len(wishes):
+        raise ValueError("two wishes for one session")
     changes = {wish.name: change_of(nodes[wish.name], wish.set, wish.drop) for wish in wishes}
     changes = {name: change for name, change in changes.items() if any(change)}
     if not changes:
@@ -75,7 +77,8 @@ def _checked(old: Document, plan: Callable[[Text], Plan]) -> Document:
         shapes = Shapes()
         if new.root is not None and shapes.of(new.root) == shapes.of(meaning):
             return new
-    raise Inseparable("something else in the file depends on it") from failure
+    why = f"then {failure}" if failure else "something else in it depends on that"
+    raise Inseparable(why) from failure
 
 
 # -- changed sessions --------------------------------------------------------------------------

@@ -112,7 +112,7 @@ class Kitty:
                 return "\n".join(text.rstrip().splitlines()[-SCREEN_LINES:])
 
     def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
-        """Press `clear`, type `line`, and, once the screen matches `shown`, Enter; in this window."""
+        """Press `clear`, type `line`, then Enter, once the screen matches `shown`; here alone."""
         match self._find(place):
             case Absent(why=why) | Unknown(why=why):
                 raise PlaceFailed(f"the kitty window {place.pane} cannot be typed into: {why}")

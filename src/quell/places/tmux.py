@@ -92,7 +92,7 @@ class Tmux:
         return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
 
     def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
-        """Press `clear`, type `line`, and, once the screen matches `shown`, Enter; in this pane."""
+        """Press `clear`, type `line`, then Enter, once the screen matches `shown`; here alone."""
         pane = place.pane
         which = self._ask(place.server, ("display-message", "-p", "-t", pane, _WHICH))
         if which.out.rstrip("\n") != f"{place.server_pid} {pane}":
@@ -147,6 +147,13 @@ class Tmux:
     def has_session(self, name: str, server: str) -> bool:
         """Whether that server has that very session; PlaceFailed if it does not answer."""
         return bool(self.panes(name, server))
+
+    def names(self, server: str) -> list[str]:
+        """The sessions of that server; none if it does not run."""
+        answer = self._ask(server, ("list-sessions", "-F", "#{session_name}"))
+        if answer.code and not _NO_SERVER.search(answer.complaint):
+            raise PlaceFailed(f"tmux did not list its sessions: {answer.complaint}")
+        return [] if answer.code else answer.out.splitlines()
 
     def panes(self, name: str, server: str) -> list[tuple[str, int]]:
         """Each pane of that very session and its process; none if there is no such session."""

@@ -91,7 +91,7 @@ class Wezterm:
                 return text.out.rstrip()
 
     def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
-        """Press `clear`, type `line`, and, once the screen matches `shown`, Enter; in this pane."""
+        """Press `clear`, type `line`, then Enter, once the screen matches `shown`; here alone."""
         match self.look(place, ""):
             case Absent(why=why) | Unknown(why=why):
                 raise PlaceFailed(f"the wezterm pane {place.pane} cannot be typed into: {why}")

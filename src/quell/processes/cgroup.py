@@ -26,17 +26,30 @@ def pids(path: str) -> set[int]:
 
 def kill(path: str) -> bool:
     """Ends everything in it at once, also what is being forked right now."""
+    return _write(path + "/cgroup.kill", b"1")
+
+
+def dissolve(path: str, spared: set[int]) -> None:
+    """Removes a leaf that is done with; whoever was spared in it moves up and lives on."""
+    if not path:
+        return
+    for pid in pids(path) & spared:
+        _write(os.path.dirname(path) + "/cgroup.procs", str(pid).encode())
     try:
-        with open(path + "/cgroup.kill", "wb", buffering=0) as file:
-            file.write(b"1")
+        os.rmdir(path)
+    except OSError:
+        pass  # somebody is in it, or it has gone already
+
+
+def _write(path: str, text: bytes) -> bool:
+    """To a file that must be there already: nothing is created."""
+    try:
+        fd = os.open(path, os.O_WRONLY)
     except OSError:
         return False
-    return True
-
-
-def remove(path: str) -> None:
-    if path:
-        try:
-            os.rmdir(path)
-        except OSError:
-            pass  # somebody is in it; the next ending tries again
+    try:
+        return os.write(fd, text) == len(text)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)

@@ -8,8 +8,8 @@ import select
 import time
 from collections.abc import Callable, Sequence
 
+from quell.core.climbing import Fall, Target
 from quell.core.ladder import Rung
-from quell.core.ports import Fall, Target
 from quell.core.process import ProcessId
 from quell.processes.climb_kept import KeptClimb
 from quell.processes.climb_outside import OutsideClimb

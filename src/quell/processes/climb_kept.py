@@ -5,8 +5,8 @@ import signal
 import time
 from typing import TYPE_CHECKING, Optional
 
+from quell.core.climbing import Fall, Target
 from quell.core.ladder import Rung, grace_of
-from quell.core.ports import Fall, Target
 from quell.core.receipt import Climbed, Proof, Survivor
 from quell.processes import identity
 from quell.processes.journal import ask_end, read_journal

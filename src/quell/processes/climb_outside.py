@@ -9,8 +9,8 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+from quell.core.climbing import Fall, Target
 from quell.core.ladder import Rung
-from quell.core.ports import Fall, Target
 from quell.core.process import Member, ProcessId
 from quell.core.receipt import Ended, Proof, Survivor
 from quell.processes import cgroup, identity
@@ -43,6 +43,7 @@ class OutsideClimb:
         self.signalled: dict[int, int] = {}  # pid → strongest signal sent
         self.refused: dict[int, str] = {}
         self.calm = 0
+        self.hidden = False
         self.began = False
         self.fall: Fall | None = None
 
@@ -54,16 +55,17 @@ class OutsideClimb:
             self._kill(fresh)
         elif self.schedule.current is Rung.TERM:
             self._term(fresh)
-        self.calm = 0 if self.fds else self.calm + 1
+        self.hidden = self._somebody_hides()
+        self.calm = 0 if self.fds or self.hidden else self.calm + 1
         if self.fds and (self.schedule.exhausted or self._hopeless()):
             self.fall = self._fallen(Proof.SURVIVORS)
         elif cgroup.is_empty(self.target.cgroup) and not self.fds:
             self.fall = self._fallen(Proof.PROVEN)
-        elif self.calm >= CALM_LOOKS:
+        elif self.calm >= CALM_LOOKS or (self.hidden and self.schedule.exhausted):
             self.fall = self._fallen(Proof.NONE_FOUND)
 
     def due(self) -> Rung | None:
-        return self.schedule.due() if self.fds else None
+        return self.schedule.due() if self.fds or self.hidden else None
 
     def reached(self, rung: Rung) -> None:
         self.schedule.reached(rung)
@@ -83,7 +85,7 @@ class OutsideClimb:
 
     def wake_at(self) -> float:
         now = time.monotonic()
-        if not self.fds:
+        if not self.fds and not self.hidden:
             return now + BETWEEN_LOOKS
         wake = min(self.schedule.next_at, now + RESCAN)
         if self.schedule.current is Rung.TERM and self.schedule.half_way() > now:
@@ -114,6 +116,13 @@ class OutsideClimb:
             self.began = True
             fresh.append(pid)
         return fresh
+
+    def _somebody_hides(self) -> bool:
+        """Whether the cgroup holds one of ours whom no scan catches: it hops from pid to pid."""
+        inside = cgroup.pids(self.target.cgroup) if self.target.cgroup else set[int]()
+        return bool(
+            inside and inside - untouchable(self.scans.table(), self.scans.protected, self.target)
+        )
 
     def _drop_dead(self) -> None:
         for pid, fd in list(self.fds.items()):
@@ -177,8 +186,9 @@ class OutsideClimb:
 
     def _fallen(self, proof: Proof) -> Fall:
         journal = read_journal(self.target.rundir) if self.target.rundir else read_journal("")
-        if not self.fds:
-            cgroup.remove(self.target.cgroup)
+        if not self.fds and self.target.cgroup:
+            spared = untouchable(self.scans.table(), self.scans.protected, self.target)
+            cgroup.dissolve(self.target.cgroup, spared)
         dead = [member for pid, member in self.found.items() if pid not in self.fds]
         return Fall(
             run=self.target.run,

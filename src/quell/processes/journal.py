@@ -3,7 +3,7 @@
 import os
 from datetime import UTC, datetime
 
-from quell.core.ports import Journal
+from quell.core.climbing import Journal
 from quell.core.process import ProcessId
 from quell.core.receipt import Climbed, Ended, Survivor
 from quell.processes.identity import boot_id

@@ -4,7 +4,7 @@ import os
 import select
 from collections.abc import Callable, Mapping, Sequence
 
-from quell.core.ports import Cradle, Fall, Journal, Order, Target
+from quell.core.climbing import Cradle, Fall, Journal, Order, Target
 from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
 from quell.processes import identity, launching
 from quell.processes.journal import ask_end, read_journal

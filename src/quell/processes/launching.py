@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from quell.core.ports import Cradle, Journal, Order
+from quell.core.climbing import Cradle, Journal, Order
+from quell.processes import cgroup
 from quell.processes.journal import read_journal
 
 KEEPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper", "keeper.py")
@@ -65,12 +66,14 @@ def become_keeper(rundir: str) -> None:
 
 
 def discard(rundir: str) -> None:
-    """Takes back an order that nobody read: it holds the caller's environment."""
+    """Takes back an order that nobody read, for it holds the caller's environment, and the cgroup
+    of a keeper that did not live to remove it."""
     for name in ("launch", "ready"):
         try:
             os.unlink(os.path.join(rundir, name))
         except OSError:
             continue
+    cgroup.dissolve(read_journal(rundir).cgroup, set())
 
 
 def detach(command: Sequence[str], env: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 
-from quell.core.ports import Target
+from quell.core.climbing import Target
 from quell.core.process import Gone, Member, ProcessId
 from quell.processes.identity import boot_id, command_of, look
 from quell.processes.table import Table
@@ -99,7 +99,9 @@ def _in_cgroup(path: str) -> list[int]:
 def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) -> set[int]:
     """Pids that no ending of this run may signal."""
     mine = {process.pid for _, process in seeds(target)}
-    claimed = mine | _claimed(target, table)
+    stamped = () if target.alone else table.stamps.get(target.run, ())
+    named = mine.union(stamped)
+    claimed = named | _held(target, table)
     spared = {0, 1, 2, os.getpid(), *table.ancestors(os.getpid())}
     for process in protected:
         row = table.rows.get(process.pid)
@@ -107,18 +109,24 @@ def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) ->
             spared |= {process.pid} | _below(process.pid, table, claimed)
     for row in table.rows.values():
         if row.name.startswith("tmux: server"):
-            panes = set(table.children.get(row.pid, ())) - (claimed - spared)
-            spared |= {row.pid, *panes} if panes else set()
-            spared.update(*(_below(pane, table, claimed) for pane in panes))
+            panes = _panes_of_others(row.pid, table, named, spared)
+            for pane in panes:
+                spared |= {row.pid, pane} | _below(pane, table, named)
     return spared
 
 
-def _claimed(target: Target, table: Table) -> set[int]:
-    """Whose they are is written on them, also when another run's keeper has inherited them."""
+def _held(target: Target, table: Table) -> set[int]:
+    """Whoever is in the run's cgroup, also when another run's keeper has inherited it."""
     if target.alone:
         return set()
     others = {pid for run, pids in table.stamps.items() if run != target.run for pid in pids}
-    return set(table.stamps.get(target.run, ())) | (set(_in_cgroup(target.cgroup)) - others)
+    return set(_in_cgroup(target.cgroup)) - others
+
+
+def _panes_of_others(server: int, table: Table, named: set[int], spared: set[int]) -> set[int]:
+    """A server brands each pane with its own stamp; in one without, a pane must bear the run's."""
+    panes = set(table.children.get(server, ()))
+    return panes & spared if server in named else panes - (named - spared)
 
 
 def _below(root: int, table: Table, claimed: set[int]) -> set[int]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PURGE = "Delete the conversation for good? It cannot be resumed any more."
 REFRESH = "Re-running will just refresh the timestamp. Continue? (--yes to skip)"
 NOT_WRITTEN = "was not written"  # of a row, in the words of life/mirror.py
+NOT_DELETED = "not deleted"  # of a conversation, in those of life/purge.py
 
 
 def stop_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,9 +98,10 @@ def answer(slain: "list[Slain]", wish: "StopWish", *, json_wanted: bool) -> int:
     """Prints what came of it; a row or a conversation that stayed as it was is a failure."""
     receipts = [receipt for one in slain for receipt in one.receipts]
     code = exits.of_receipts(receipts)
-    unwritten = any(NOT_WRITTEN in text for receipt in receipts for text in receipt.warnings)
-    unpurged = wish.purge and any(r.conversation.exists for r in receipts)
-    if code == exits.Exit.DONE and (unwritten or unpurged) and not wish.dry_run:
+    warnings = [text for receipt in receipts for text in receipt.warnings]
+    failed = any(words in text for text in warnings for words in (NOT_WRITTEN, NOT_DELETED))
+    failed = failed or (wish.purge and any(r.conversation.exists for r in receipts))
+    if code == exits.Exit.DONE and failed and not wish.dry_run:
         code = exits.Exit.FAILED
     if json_wanted:
         options.print_json({"ok": code == 0, "receipts": [r.to_json() for r in receipts]})

@@ -48,29 +48,29 @@ class Kin:
         """Sorts everything below `root`; a helper that others may use is left undecided."""
         todo = [(root, False)]
         while todo:
-            parent, is_server = todo.pop()
+            parent, is_others = todo.pop()
             for pid in children(parent):
                 process = seen(pid)
                 if process is None:
                     continue
-                why = self.spare_reason(process, among_panes=is_server)
+                why = self.spare_reason(process, below_others=is_others)
                 if why:
                     self.spared.append((process, why))
                 elif self.patterns_shared(process) and pid != self.agent:
                     helpers.append(process)
                 elif self.serves_others(process):
                     self.spared.append((process, SERVES_OTHERS))
-                    todo.append((pid, True))
+                    todo.append((pid, not self.stamped(pid)))
                 else:
                     self.found.append(process)
                     todo.append((pid, False))
 
-    def spare_reason(self, process: Process, *, among_panes: bool) -> str:
+    def spare_reason(self, process: Process, *, below_others: bool) -> str:
         if process.pid == self.agent:
             return ""
         if is_other_keeper(process, self.rundir):
             return OTHER_RUN
-        if among_panes and not self.stamped(process.pid):
+        if below_others and not self.stamped(process.pid):
             return OTHER_PANE
         for pattern in self.keep:
             if matches(process.command(), pattern):
@@ -96,12 +96,13 @@ class Kin:
         return False
 
     def serves_others(self, process: Process) -> bool:
-        """A tmux server brands nobody: panes under it may be other people's."""
+        """A tmux server of the agent's own brands every pane; in another a pane must bear it."""
         if not process.name().startswith("tmux: server"):
             return False
+        branded = self.stamped(process.pid)
         panes = [seen(pid) for pid in children(process.pid)]
         return any(
-            is_other_keeper(pane, self.rundir) or not self.stamped(pane.pid)
+            is_other_keeper(pane, self.rundir) or not (branded or self.stamped(pane.pid))
             for pane in panes
             if pane
         )

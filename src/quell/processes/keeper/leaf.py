@@ -51,13 +51,22 @@ def of(pid: int | str) -> str:
 
 
 def enter(path: str, pid: int = 0) -> None:
-    """Moves a process there; by default ourselves."""
-    if path:
-        try:
-            with open(path + "/cgroup.procs", "wb", 0) as file:
-                file.write(str(pid).encode())
-        except OSError:
-            pass  # not delegated to us: the keeper's own proof is enough
+    """Moves a process there, ourselves by default; if that is not delegated to us, it stays."""
+    write(path + "/cgroup.procs", str(pid).encode())
+
+
+def write(path: str, text: bytes) -> bool:
+    """To a file that must be there already: False if it is not, or if the kernel refuses."""
+    try:
+        fd = os.open(path, os.O_WRONLY)
+    except OSError:
+        return False
+    try:
+        return os.write(fd, text) == len(text)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
 
 
 def holds(path: str, pid: int) -> bool:
@@ -72,12 +81,7 @@ def kill(path: str, found: list[Process]) -> bool:
     inside = {int(pid) for pid in read(path + "/cgroup.procs").split()}
     if inside != {process.pid for process in found}:
         return False
-    try:
-        with open(path + "/cgroup.kill", "wb", 0) as file:
-            file.write(b"1")
-    except OSError:
-        return False
-    return True
+    return write(path + "/cgroup.kill", b"1")
 
 
 def dissolve(path: str) -> None:

@@ -1,0 +1,39 @@
+"""Claude's own daemon, which runs what `/bg` moves to the background and would outlive its pane."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from e2e.claude_home import ClaudeHome
+from house import eventually
+from quell.kinds.claude import KIND
+
+
+def somebody_elses() -> list[str]:
+    """Claudes that run here already: quell leaves the daemon to them, for it may serve them too."""
+    found: list[str] = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            argv = entry.read_bytes().split(b"\0")[:2]
+        except OSError:
+            continue
+        if any(os.path.basename(os.fsdecode(word)) in KIND.programs for word in argv):
+            found.append(entry.parent.name)
+    return found
+
+
+def test_G19_what_moved_to_the_background_ends_too(home: ClaudeHome) -> None:
+    """After `/bg`, Claude's daemon, its spare session and the moved one end with luna's run."""
+    if others := somebody_elses():
+        pytest.skip(f"another claude runs here (PID {', '.join(others)}), and may need the daemon")
+    home.spawn()
+    home.say("say amber", "answer 1: amber")
+    home.type("/bg")
+    home.press("Enter")
+    eventually(lambda: any(" daemon run " in line for line in home.processes().values()))
+    eventually(lambda: not home.processes())
+    receipt = home.house.quell.receipt("luna")
+    assert receipt.outcome == "completed"
+    assert any(" daemon run " in process.command for process in receipt.processes)
+    assert home.conversations()
