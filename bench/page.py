@@ -33,8 +33,7 @@ def page(results: dict[str, Any]) -> str:
         survivor_table(results["survivors"]),
         "\n## Time, start of the command to its return\n",
         time_table({**results["starts"], **results["endings"], **results["many"]}, base),
-        '\n`deaf` agents ignore TERM and were killed with `--grace 1`. "The engine alone" is the'
-        " receipt's `duration_ms`: first signal to proof.\n",
+        DEAF,
         "## The keeper\n",
         keeper_table(results["keeper"]),
     ]

@@ -186,7 +186,7 @@ def test_where_conversations_live(name: str, env: dict[str, str], root: str) -> 
 
 @pytest.mark.parametrize("mark", ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "GEMINI_CLI"])
 def test_the_project_of_an_enclosing_agent_is_not_the_place_of_conversations(mark: str) -> None:
-    env = {"HOME": "/h", "CLAUDE_PROJECT_DIR": "/work/repo", mark: "1"}
+    env = {"HOME": "/h", "CLAUDE_PROJECT_DIR": "/srv/repo", mark: "1"}
     kind = kinds.kind("claude")
     assert conversation_root(kind, env) == "/h/.claude/projects"
     assert conversation_root(kind, {**env, "CLAUDE_CONFIG_DIR": "/c"}) == "/c/projects"
@@ -205,7 +205,7 @@ def test_the_project_of_an_enclosing_agent_is_not_the_place_of_conversations(mar
 )
 def test_a_conversation_is_found_where_it_was_seen(name: str, path: str) -> None:
     kind = kinds.kind(name)
-    globs = below_root(kind, kind.conversation, UUID, "/work/a.b")
+    globs = below_root(kind, kind.conversation, UUID, "/srv/a.b")
     assert any(PurePosixPath(path).match(glob) for glob in globs)
 
 
