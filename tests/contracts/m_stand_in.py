@@ -4,7 +4,8 @@ It has a prompt, keeps a conversation where the real program does, and notes wha
 Its habits are words in STAND_IN: silent (no message was sent yet), half (a half-typed prompt),
 wants (an open question to which Enter says yes), asks (a question instead of leaving), stays (no
 exit keys), deaf (no TERM and no HUP), slow (needs a second to leave), torn (half a record at the
-end), noteless (no file by its PID), strays (another conversation than the one asked for).
+end), noteless (no file by its PID), strays (another conversation than the one asked for), breeds
+(a child that took itself out of the session).
 """
 
 import json
@@ -184,8 +185,21 @@ def leave(why: str, conversation: Conversation, code: int = 0) -> NoReturn:
     os._exit(code)
 
 
+def breed() -> None:
+    if os.fork():
+        return
+    os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.alarm(150)
+    note("child")
+    while True:
+        signal.pause()
+
+
 def main() -> None:
     signal.alarm(150)  # no test is that long
+    if "breeds" in HABITS:
+        breed()
     if sys.stdin.isatty():
         tty.setraw(0, termios.TCSANOW)
     conversation = Conversation()

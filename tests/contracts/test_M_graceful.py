@@ -171,12 +171,13 @@ def test_M24_an_idle_shell_goes_without_being_killed(house: House) -> None:
 
 
 @pytest.mark.parametrize("start", ["session", "typed"])
-def test_C13_hard_sends_term_itself_before_tmux_hangs_up(house: House, start: str) -> None:
+def test_M38_C13_hard_sends_term_itself_before_tmux_hangs_up(house: House, start: str) -> None:
     shop = Shop(house)
     claude = shop.session() if start == "session" else shop.typed(NAME)
     shop.list(shop.row_text())
     assert shop.delete().returncode == 0
     assert notes_of(house, claude.pid)[1:] == [["SIGTERM"], ["left", "SIGTERM"]]
+    assert not shop.has_session()
 
 
 def test_C14_the_pane_is_closed_when_the_agent_has_finished(house: House) -> None:

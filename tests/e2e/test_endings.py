@@ -131,3 +131,7 @@ def test_G2_every_verb_ends_everything(
     figures.verbs[verb, habit] = figure._replace(rungs=" → ".join(reached(told)))
     assert figure.left == 0
     assert told["proof"] == "proven"
+    assert agent in [process["pid"] for process in told["processes"]]
+    times = [rung["at_ms"] for rung in told["rungs"] if rung["reached"]]
+    assert times == sorted(times)
+    assert times[-1] <= told["duration_ms"]

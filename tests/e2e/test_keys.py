@@ -38,7 +38,7 @@ def test_G18_an_open_question_is_not_answered(home: ClaudeHome, verb: str) -> No
 
 
 def test_G16_a_half_typed_prompt_is_not_sent(home: ClaudeHome) -> None:
-    """What a person was just typing is cleared, and the exit keys still work."""
+    """A half-typed prompt is cleared, not sent, and the exit keys still work."""
     home.spawn()
     home.say("say amber", "answer 1: amber")
     home.type("say never")
@@ -51,7 +51,7 @@ def test_G16_a_half_typed_prompt_is_not_sent(home: ClaudeHome) -> None:
 def test_G16_a_half_typed_prompt_of_several_lines_is_not_sent(
     home: ClaudeHome, *, last: bool
 ) -> None:
-    """The same with three lines, wherever the cursor stands."""
+    """Nor is a half-typed prompt of three lines, wherever the cursor stands."""
     home.spawn()
     home.say("say amber", "answer 1: amber")
     for line in ("say never", "say again", "say more"):
@@ -64,7 +64,7 @@ def test_G16_a_half_typed_prompt_of_several_lines_is_not_sent(
 
 
 def test_G16_a_half_typed_shell_command_is_not_run(home: ClaudeHome) -> None:
-    """Claude's shell mode: two lines after `!`, which Enter would give to a shell."""
+    """A half-typed command in Claude's shell mode is not run."""
     home.spawn()
     home.type("!")
     home.shows("! for shell mode")

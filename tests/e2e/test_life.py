@@ -19,6 +19,8 @@ def test_M24_stop_leaves_by_the_exit_keys_alone(home: ClaudeHome) -> None:
     assert (receipt["result"], receipt["outcome"]) == ("ended", "stopped")
     assert (receipt["proof"], receipt["exit_code"], receipt["pid"]) == ("proven", 0, luna["pid"])
     assert reached(receipt) == ["exit_keys"]
+    [process] = receipt["processes"]
+    assert (process["pid"], process["via"], process["ended_by"]) == (luna["pid"], "agent", "exit 0")
     assert receipt["pane"]["closed"] is True
     assert "answer 1: amber" in receipt["screen"]
     assert receipt["warnings"] == []

@@ -54,6 +54,12 @@ def test_follow_shows_what_was_and_what_comes(
     assert ids == list(range(ids[0], ids[0] + len(ids))), "each once, none left out"
 
 
+def test_no_event_is_lost_between_looking_and_following(house: House) -> None:
+    house.spawn(name="luna")
+    first, second = house.quell.events()
+    assert next(house.quell.follow(after=first.id)) == second
+
+
 def test_ctrl_c_ends_it_quietly(house: House, following: subprocess.Popen[str]) -> None:
     lines_until(following, "life.started", "luna")
     following.send_signal(signal.SIGINT)

@@ -164,6 +164,17 @@ def test_a_reused_pid_is_never_signalled(house: House, target: str) -> None:
     end(pid)
 
 
+def test_whoever_got_the_number_is_not_taken_for_the_agent(house: House) -> None:
+    pid = sleeper(house)
+    assert house.run("adopt", "--name", "luna", str(pid)).returncode == 0
+    reused(house, pid)
+    assert house.json("list")["agents"] == []
+    [luna] = house.json("list", "--all")["agents"]
+    assert (luna["state"], luna["outcome"]) == ("ended", "lost")
+    assert house.run("tree", "luna").stdout == ""
+    end(pid)
+
+
 def test_an_orphan_whose_pid_was_reused_is_forgotten_not_signalled(house: House) -> None:
     pid = sleeper(house)
     assert house.run("adopt", "--name", "luna", str(pid)).returncode == 0

@@ -48,6 +48,7 @@ class Journal(NamedTuple):
     cgroup: str = ""
     failure: str = ""  # why the command could not be started
     cause: str = ""  # what made the run end: exit, asked, hangup, signal
+    began: float = 0.0  # when it began to end the run, by the machine's monotonic clock
     exit_code: int | None = None
     exit_signal: int | None = None
     max_rss_kb: int | None = None

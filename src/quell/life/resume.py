@@ -80,7 +80,8 @@ def whom(world: World, name: str) -> tuple[Agent, Place]:
     last = world.store.runs_of(agent.name)[0]
     if last.live or any(orphan.run == last.id for orphan in let_go(world)):
         raise StillRunning(agent.name, f"quell resume {agent.name}")
-    return agent, last.place
+    found = capture(world, agent, last).conversation  # nobody looked when it crashed
+    return agent._replace(conversation=found or agent.conversation), last.place
 
 
 def from_row(world: World, row: Row, registry: Registry | None) -> tuple[Agent, Place]:

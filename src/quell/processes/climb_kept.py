@@ -5,11 +5,12 @@ import signal
 import time
 from typing import TYPE_CHECKING, Optional
 
-from quell.core.climbing import Fall, Target
+from quell.core.climbing import Fall, Journal, Target
 from quell.core.ladder import Rung, grace_of
-from quell.core.receipt import Climbed, Proof, Survivor
+from quell.core.process import ProcessId
+from quell.core.receipt import Climbed, Ended, Proof, Survivor
 from quell.processes import identity
-from quell.processes.journal import ask_end, read_journal
+from quell.processes.journal import ask_end, how_ended, read_journal
 from quell.processes.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class KeptClimb:
         self.schedule = Schedule(target.ladder)
         self.denied = ""
         self.fall: Fall | None = None
+        self.command = command_of_living(target.process)
 
     @classmethod
     def begin(cls, target: Target, scans: "Scans") -> Optional["KeptClimb"]:
@@ -94,9 +96,7 @@ class KeptClimb:
             pid = self.target.keeper.pid
             survivors = (Survivor(pid, identity.command_of(pid), "?", self.denied),)
         asked = [rung for rung in self.schedule.rungs if rung.rung == Rung.EXIT_KEYS.value]
-        offset = (
-            self.schedule.rungs[len(asked)].at_ms if len(self.schedule.rungs) > len(asked) else 0
-        )
+        offset = max(0, int((journal.began - self.schedule.began) * 1000))
         climbed = [rung._replace(at_ms=rung.at_ms + offset) for rung in journal.rungs]
         names = {rung.rung for rung in climbed}
         left = [
@@ -110,10 +110,32 @@ class KeptClimb:
             began=True,
             denied=bool(survivors) and all(s.why == identity.DENIED for s in survivors),
             rungs=(*asked, *climbed, *left),
-            processes=journal.processes,
+            processes=self._processes(journal),
             survivors=survivors,
             survivor_ids=(),
             journal=journal,
             millis=self.schedule.millis(),
             warnings=tuple(self.schedule.warnings),
         )
+
+    def _processes(self, journal: Journal) -> tuple[Ended, ...]:
+        """With the agent: one that its exit keys ended had gone before its keeper looked."""
+        agent, found = self.target.process, journal.processes
+        number, word = journal.exit_code, "exit"
+        if journal.exit_signal is not None:
+            number, word = journal.exit_signal, "signal"
+        if agent is None or number is None or not self.command:
+            return found
+        if any(one.pid == agent.pid for one in found):
+            return found
+        return (Ended(agent.pid, self.command, "agent", how_ended(word, number)), *found)
+
+
+def command_of_living(process: ProcessId | None) -> str:
+    """Empty for one that has gone: its number may be somebody else's by now."""
+    fd = identity.open_verified(process) if process else None
+    if fd is None or process is None:
+        return ""
+    command = identity.command_of(process.pid)
+    os.close(fd)
+    return command

@@ -49,8 +49,9 @@ class _Book:
     def on_failed(self, why: str) -> None:
         self.facts["failure"] = why
 
-    def on_cause(self, cause: str) -> None:
+    def on_cause(self, cause: str, began: str = "0") -> None:
         self.facts["cause"] = cause
+        self.facts["began"] = float(began)
 
     def on_exit(self, word: str, number: str, rss: str, cpu: str) -> None:
         ended, used, seconds = int(number), int(rss), float(cpu)

@@ -194,7 +194,7 @@ class Keeper:
             self.due = [(min(at, now + seconds), rung) for at, rung in self.due]
             return
         self.ending, self.began = cause, now
-        self.diary.write("cause", cause)
+        self.diary.write("cause", cause, f"{now:.3f}")
         self.kin.walk()
         self.diary.note_kin(self.kin)
         first = "hangup" if cause == "hangup" else "term"
