@@ -165,10 +165,11 @@ class Quell:
         """Leftovers of agents that quell did not start."""
         return self.world.kernel.foreign()
 
-    def reap_foreign(self, pids: Sequence[int]) -> "list[OrphanEnd]":
+    def reap_foreign(self, pids: Sequence[int], *, dry_run: bool = False) -> "list[OrphanEnd]":
+        """Ends leftovers of agents that quell did not start: only those listed, only by PID."""
         from quell.life.reap import reap_foreign
 
-        return reap_foreign(self.world, pids)
+        return reap_foreign(self.world, pids, dry_run=dry_run)
 
     # -- hooks --------------------------------------------------------------------------------
 

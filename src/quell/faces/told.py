@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quell.core.lifecycle import Outcome
 from quell.core.receipt import Proof, Receipt, Result
 from quell.faces.render import printable
 
@@ -63,12 +64,17 @@ def line_of(receipt: Receipt) -> tuple[str, bool]:
         Result.ENDED: ended,
         Result.ALREADY_ENDED: already_words(receipt, group),
         Result.LET_GO: f"Let go of '{name}'; process group {pid} runs on as an orphan",
-        Result.WOULD_END: f"Would end '{name}' ({receipt.place}), {len(receipt.processes)} alive:",
+        Result.WOULD_END: would_words(receipt),
         Result.PERMISSION_DENIED: f"Permission denied to kill process group {pid} for '{name}'",
         Result.NO_PID: f"No tracked PID for '{name}' — use 'quell stop {name}' instead",
         Result.SURVIVORS: f"'{name}' could not be ended: {len(receipt.survivors)} still there",
     }
     return sentences.get(receipt.result, f"error: {receipt.detail}"), receipt.result in FAILURES
+
+
+def would_words(receipt: Receipt) -> str:
+    verb = "let go of" if receipt.outcome == Outcome.ARCHIVED else "end"
+    return f"Would {verb} '{receipt.agent}' ({receipt.place}), {len(receipt.processes)} alive:"
 
 
 def already_words(receipt: Receipt, group: str) -> str:

@@ -18,6 +18,7 @@ def preview(world: World, run: Run, ending: Ending) -> Receipt:
         place=run.place.name,
         by=ending.by,
         reason=ending.reason,
+        outcome=ending.outcome.value,
         pid=run.process.pid if run.process else None,
         started_at=run.started_at,
         processes=tuple(Ended(m.process.pid, m.command, m.via, "") for m in members),

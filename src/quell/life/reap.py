@@ -56,7 +56,7 @@ def _reaping(by: str) -> Ending:
     return Ending(Outcome.KILLED, by, "reaped")
 
 
-def reap_foreign(world: World, pids: Sequence[int], grace: float | None = None) -> list[OrphanEnd]:
+def reap_foreign(world: World, pids: Sequence[int], *, dry_run: bool = False) -> list[OrphanEnd]:
     """Ends leftovers of agents that quell did not start: only those listed, only by PID."""
     listed = {member.process.pid: member for member in world.kernel.foreign()}
     orphans: list[Orphan] = []
@@ -67,5 +67,8 @@ def reap_foreign(world: World, pids: Sequence[int], grace: float | None = None) 
                 f"PID {pid} is not among the foreign leftovers", "quell reap --foreign lists them"
             )
         orphans.append(Orphan("", "foreign", "", member.process, member.command, member.via))
-    ladder = ladders.with_grace(ladders.KILL, world.settings.kill_grace if grace is None else grace)
-    return end_orphans(world, orphans, ladder, _reaping(caller(world).by))
+    ending = _reaping(caller(world).by)
+    if dry_run:
+        return [OrphanEnd(orphan, orphan_preview(world, orphan, ending)) for orphan in orphans]
+    ladder = ladders.with_grace(ladders.KILL, world.settings.kill_grace)
+    return end_orphans(world, orphans, ladder, ending)

@@ -32,7 +32,9 @@ def command(
     """
     quell = Quell()
     if foreign and names:
-        return _end_foreign(quell, names, end=yes and not dry_run, json_wanted=json_wanted)
+        if not yes and not dry_run:
+            raise BadRequest("ending foreign processes needs --yes", "add --yes if you mean it")
+        return _end_foreign(quell, names, dry_run=dry_run, json_wanted=json_wanted)
     reaped = quell.reap(*names, end=yes, grace=grace, dry_run=dry_run)
     strangers = quell.foreign() if foreign else []
     code = exits.of_receipts(end.receipt for end in reaped.ends)
@@ -57,12 +59,10 @@ def command(
     return code
 
 
-def _end_foreign(quell: Quell, names: tuple[str, ...], *, end: bool, json_wanted: bool) -> int:
+def _end_foreign(quell: Quell, names: tuple[str, ...], *, dry_run: bool, json_wanted: bool) -> int:
     if not all(is_number(name) for name in names):
         raise BadRequest("with --foreign, name PIDs", "quell reap --foreign lists them")
-    if not end:
-        raise BadRequest("ending foreign processes needs --yes", "add --yes if you mean it")
-    ends = quell.reap_foreign([int(name) for name in names])
+    ends = quell.reap_foreign([int(name) for name in names], dry_run=dry_run)
     code = exits.of_receipts(one.receipt for one in ends)
     if json_wanted:
         options.print_json({"ok": code == 0, "receipts": [one.receipt.to_json() for one in ends]})
