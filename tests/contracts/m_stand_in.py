@@ -81,8 +81,7 @@ class Conversation:
     def add(self, text: str) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("a") as file:
-            record = {"sessionId": self.id, "cwd": os.getcwd(), "text": text}
-            file.write(json.dumps(record) + "\n")
+            file.write(json.dumps({"sessionId": self.id, "text": text}) + "\n")
 
     def announce(self) -> None:
         """What the real programs write beside it, so that others can tell who is in it."""

@@ -121,6 +121,18 @@ def test_M55_other_servers_other_files_and_other_sessions_are_untouched(
     assert other.file.read_text() == before
 
 
+def test_M55_an_agent_of_quells_on_another_server_is_another(house: House) -> None:
+    shop = Shop(house)
+    luna = shop.spawn(name=NAME)
+    assert luna.process
+    before = shop.list(shop.row_text(server="iso"), shop.row_text("beside"))
+    assert shop.delete().returncode == 0
+    assert alive(luna.process.pid)
+    shop.file.write_text(before)
+    assert shop.run("stop", NAME).returncode == 0
+    assert (alive(luna.process.pid), shop.file.read_text()) == (False, before)
+
+
 def test_M55_a_row_of_a_server_that_is_gone_means_nobody_else(house: House) -> None:
     shop = Shop(house)
     here = shop.session(server="test")

@@ -25,8 +25,9 @@ def test_M1_nothing_is_complete_that_did_not_happen(house: House, verb: str) -> 
     shop.list(shop.row_text())
     done = shop.run(verb, "--session", NAME, "--dry-run")
     assert (done.returncode, f"{verb} complete" in done.stdout) == (0, False)
-    assert alive(claude.pid)
-    assert shop.row()["status"] == "running"
+    assert f"{claude.pid} [pane]" in done.stdout
+    assert (alive(claude.pid), shop.row()["status"]) == (True, "running")
+    assert house.json("list", "--all")["agents"] == []  # nor was anybody taken charge of
 
 
 @pytest.mark.parametrize("name", [NAME, AGY])

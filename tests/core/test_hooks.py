@@ -113,6 +113,12 @@ def test_a_hook_that_was_put_into_our_group_stays() -> None:
     assert after == {"hooks": {"Stop": [MINE], "PreToolUse": [MINE]}}
 
 
+def test_a_persons_own_hook_that_speaks_of_quell_is_not_ours() -> None:
+    text = json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "quell list # quell"}]}]}})
+    assert not found(json.loads(text))
+    assert json.loads(cut(CLAUDE, put(CLAUDE, text))) == json.loads(text)
+
+
 def test_of_a_key_that_is_there_twice_the_last_counts() -> None:
     text = '{"hooks": {"Stop": 1}, "hooks": {"Stop": []}}'
     after = put(CLAUDE, text)

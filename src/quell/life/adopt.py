@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from quell.core.agent import Agent, checked_name, next_name
-from quell.core.errors import Ambiguous, BadRequest, NoSuchAgent, Refused
+from quell.core.errors import BadRequest, NoSuchAgent, Refused
 from quell.core.lifecycle import State
 from quell.core.ports import World
 from quell.core.run import Place, Run
@@ -23,7 +23,6 @@ class AdoptWish(NamedTuple):
     tag: str = ""
     team: str = ""
     conversation: str = ""
-    pane: str = ""  # which pane, where the session has several
 
 
 def adopt(world: World, wish: AdoptWish) -> Spawned:
@@ -90,13 +89,7 @@ def found(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
         if int(target) <= 1:
             raise Refused(f"PID {target} is never an agent", NAME_ONE)
         return Place("terminal"), int(target)
-    tmux = world.place("tmux")
-    try:
-        return tmux.adopt(target.removeprefix("session:"), wish.server, run_id)
-    except Ambiguous as several:
-        if wish.pane not in several.candidates:  # after a restart, %3 is somebody else's
-            raise
-        return tmux.adopt(wish.pane, wish.server, run_id)
+    return world.place("tmux").adopt(target.removeprefix("session:"), wish.server, run_id)
 
 
 def give_back(world: World, place: Place) -> None:

@@ -24,6 +24,8 @@ from quell.life.conversation import conversation_files, is_there, root_of
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 IN_TEXT = re.compile(rb'"session_?[iI]d"\s*:\s*"([A-Za-z0-9_-]{6,80})"')
 
+MOVED_ON = re.compile(rb'"source"\s*:\s*"(clear|resume|compact)"')
+
 
 class Captured(NamedTuple):
     conversation: str
@@ -69,7 +71,8 @@ def _live(world: World, agent: Agent, run: Run, kind: Kind) -> str:
     if not kind.live_file or run.process is None:
         return ""
     name = kind.live_file.replace("{pid}", str(run.process.pid))
-    text = world.disk.head(os.path.join(root_of(world, agent, kind), name))
+    # By its name: the root itself may not be there yet, or may be a link.
+    text = world.disk.head(os.path.normpath(os.path.join(root_of(world, agent, kind), name)))
     try:
         told = json.loads(text or b"{}")
         same = str(told.get("procStart", run.process.start)) == str(run.process.start)
@@ -79,9 +82,14 @@ def _live(world: World, agent: Agent, run: Run, kind: Kind) -> str:
 
 
 def _hook(world: World, run: Run) -> str:
+    """The first session, unless it was left for another: a nested agent writes here as well."""
     text = world.disk.tail(os.path.join(world.rundir(run.id), "session-start")) or b""
-    found = IN_TEXT.findall(text)
-    return found[-1].decode() if found else ""
+    current = ""
+    for line in text.splitlines():
+        found = IN_TEXT.search(line)
+        if found and (not current or MOVED_ON.search(line)):
+            current = found.group(1).decode()
+    return current
 
 
 def _scan(world: World, agent: Agent, run: Run, kind: Kind) -> str:
