@@ -1,5 +1,6 @@
 """A home where the real Claude Code starts without a question, and a pane to type into it."""
 
+import hashlib
 import json
 import os
 import re
@@ -54,7 +55,11 @@ class ClaudeHome:
             "NO_PROXY": "127.0.0.1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
+            "TMPDIR": str(house.root),
         }
+        # The one thing that it writes outside of its home; the name is made from its directory.
+        digest = hashlib.sha256(os.fsencode(house.home / ".claude")).hexdigest()
+        self.daemon_sockets = Path(f"/tmp/cc-daemon-{os.getuid()}", digest[:8])
         self._settle_dialogs()
         self.serve_mcp(DOCILE)
 

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,8 +35,10 @@ def model() -> Iterator[Server]:
 
 
 @pytest.fixture
-def home(house: House, model: Server, program: Path) -> ClaudeHome:
-    return ClaudeHome(house, model, program)
+def home(house: House, model: Server, program: Path) -> Iterator[ClaudeHome]:
+    home = ClaudeHome(house, model, program)
+    yield home
+    shutil.rmtree(home.daemon_sockets, ignore_errors=True)
 
 
 @pytest.fixture
@@ -45,10 +47,17 @@ def figures(request: pytest.FixtureRequest) -> Figures:
     return request.config.stash[FIGURES]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    yield  # what fails or skips does not come back here
+    promise = ((isinstance(item, pytest.Function) and item.obj.__doc__) or item.name).splitlines()[
+        0
+    ]
+    if promise not in (promises := item.config.stash[FIGURES].promises):
+        promises.append(promise)
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     figures = session.config.stash[FIGURES]
-    functions = [item.obj for item in session.items if isinstance(item, pytest.Function)]
-    promises = [(one.__doc__ or "").splitlines()[:1] for one in functions]
-    figures.promises += dict.fromkeys(line for promise in promises for line in promise)
     if exitstatus == pytest.ExitCode.OK and is_complete(figures):
         write(figures)

@@ -262,7 +262,8 @@ def test_the_screen_is_what_wezterm_shows(wezterm: WeztermWorld) -> None:
 def test_a_line_is_typed_and_enter_is_sent_apart(wezterm: WeztermWorld) -> None:
     place = Wezterm(wezterm.env).open(launch(wezterm))
     Wezterm(wezterm.env).type_line(place, ("C-u", "C-c", "C-d", "Escape"), "--exit;")
-    assert wezterm.state["panes"]["0"]["sent"] == ["\x15\x03\x04\x1b--exit;", "\r"]
+    sent = wezterm.state["panes"]["0"]["sent"]
+    assert sent == ["\x15", "\x03", "\x04", "\x1b", "--exit;", "\r"], "a pause after each key"
 
 
 def test_a_key_that_has_no_bytes_is_an_error(wezterm: WeztermWorld) -> None:
@@ -280,7 +281,7 @@ def test_closing_takes_that_pane_only(wezterm: WeztermWorld) -> None:
 def test_a_pane_that_stays_is_reported_with_the_command_to_try(wezterm: WeztermWorld) -> None:
     place = Wezterm(wezterm.env).open(launch(wezterm))
     wezterm.change("0", stubborn=True)
-    assert Wezterm(wezterm.env, timeout=0.5).close(place, "r1") == Closing(
+    assert Wezterm(wezterm.env, timeout=3.0).close(place, "r1") == Closing(
         closed=False,
         retry=f"env WEZTERM_UNIX_SOCKET={wezterm.socket} wezterm cli kill-pane --pane-id 0",
         why="wezterm kept the pane 0",

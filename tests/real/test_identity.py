@@ -194,15 +194,20 @@ def test_G11_term_ends_one_that_is_stopped(sleeper: subprocess.Popen[bytes]) -> 
     os.close(fd)
 
 
-def test_G1_the_keepers_hand_checks_who_it_is_too(sleeper: subprocess.Popen[bytes]) -> None:
+def test_G1_the_keepers_hand_checks_who_it_is_too(house: House) -> None:
     eyes = look()
-    process = eyes.seen(sleeper.pid)
+    echo = house.process("cat", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert echo.stdin
+    assert echo.stdout
+    process = eyes.seen(echo.pid)
     process.start -= 1
     assert eyes.send(process, signal.SIGKILL) == ""
-    assert alive(sleeper.pid)
+    os.write(echo.stdin.fileno(), b"alive")
+    assert os.read(echo.stdout.fileno(), 5) == b"alive"
     process.start += 1
     assert eyes.send(process, signal.SIGKILL) == ""
-    assert sleeper.wait(20) == -signal.SIGKILL
+    echo.communicate()
+    assert echo.returncode == -signal.SIGKILL
 
 
 # -- stamps and commands ---------------------------------------------------------------------------
@@ -236,6 +241,6 @@ def test_a_command_is_one_printable_line(house: House) -> None:
     assert told.startswith("sh -c sleep 99; : sleep 99? ?[31m ? ü")
     assert len(told) == 400
     assert look().seen(pid).command() == told
-    children = Table().descendants(pid)
+    children = eventually(lambda: Table().descendants(pid))
     end(pid, *children)
     os.waitpid(pid, 0)

@@ -144,10 +144,10 @@ def test_a_shell_outlives_the_run_whose_keeper_was_killed_in_it(house: House) ->
 
 def test_a_neighbour_in_the_pipeline_is_no_member_of_the_run(house: House) -> None:
     """The keeper leads the pipeline's group, and yet the group is the shell's."""
-    shell = Shell(house)
     words, log = agent(house, "wait()")
     pager, keys = agent(house, "say('ready', os.getpid())\nsys.stdin.read()\nsay('end')\nwait()")
-    shell.type(f"quell run --name luna -- {words} | {pager}")
+    line = f"set -m; {sys.executable} -m quell run --name luna -- {words} | {pager}"
+    shell = house.process("bash", "-c", line, stdin=subprocess.DEVNULL)
     pid, neighbour = log.await_pid(), keys.await_pid()
     keeper = keeper_of(house, "luna")
     assert os.getpgid(neighbour) == keeper
@@ -156,7 +156,8 @@ def test_a_neighbour_in_the_pipeline_is_no_member_of_the_run(house: House) -> No
     assert {process.pid for process in receipt.processes} == {pid}
     keys.await_line("end")
     assert alive(neighbour)
-    shell.press("C-c")
+    end(neighbour)
+    shell.wait(20)
 
 
 def test_G52_a_run_inside_another_is_ended_whole_when_its_own_keeper_was_killed(

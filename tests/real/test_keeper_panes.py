@@ -150,11 +150,13 @@ def test_G12_a_shell_that_hangs_up_nobody_is_no_excuse(house: House) -> None:
     assert house.quell.receipt("luna").reason == "pane_closed"
 
 
-def test_a_run_within_a_run_ends_with_the_terminal_of_both(house: House) -> None:
+@pytest.mark.parametrize("around", ["bash -c '{}; sleep 99'", "bash -c 'set -m; {} & wait'"])
+def test_a_run_within_a_run_ends_with_the_terminal_of_both(house: House, around: str) -> None:
+    """Also in a background of its own, where neither the kernel nor a shell would tell it."""
     shell = Shell(house)
     words, log = agent(house, DEAF + "wait()")
-    inner = f"quell run --grace 0.3 --name inner -- {words}"
-    shell.type(f"quell run --grace 0.3 --name outer -- bash -c '{inner}; sleep 99'")
+    inner = around.format(f"quell run --grace 0.3 --name inner -- {words}")
+    shell.type(f"quell run --grace 0.3 --name outer -- {inner}")
     pid = log.await_pid()
     keepers = [keeper_of(house, "inner"), keeper_of(house, "outer")]
     shell.close()
@@ -163,12 +165,24 @@ def test_a_run_within_a_run_ends_with_the_terminal_of_both(house: House) -> None
     assert house.quell.receipt("outer").reason == "pane_closed"
 
 
-@pytest.mark.parametrize("how", ["nohup quell run {} &", "quell run {} & disown"])
-def test_who_asked_to_outlive_the_terminal_does(house: House, how: str) -> None:
+@pytest.mark.parametrize(
+    ("how", "then"),
+    [
+        ("nohup quell run {} &", ""),
+        ("quell run {} & disown", ""),
+        ("quell run {}", "bg; disown"),
+    ],
+)
+def test_who_asked_to_outlive_the_terminal_does(house: House, how: str, then: str) -> None:
     shell = Shell(house)
     words, log = agent(house, "wait()")
     shell.type(how.format(f"--name luna -- {words}"))
     pid, keeper = log.await_pid(), keeper_of(house, "luna")
+    if then:
+        shell.press("C-z")
+        eventually(lambda: state_letter(keeper) == "T")
+        shell.ask(then)
+        eventually(lambda: state_letter(pid) != "T")
     shell.close()
     assert house.json("list")["agents"][0]["name"] == "luna"
     assert alive(pid)

@@ -181,3 +181,23 @@ def test_a_tmux_server_that_holds_another_run_is_spared(house: House) -> None:
     assert keeper_of(house, "nova") in {int(pid) for pid in panes}
     assert house.kill("nova")[0].receipts[0].proof == "proven"
     assert alive(server)  # the person's own window is still there
+
+
+@pytest.mark.parametrize("keeper", ["there", "killed"])
+def test_of_a_server_that_it_shares_the_agent_loses_only_its_own_panes(
+    house: House, keeper: str
+) -> None:
+    """The agent's server brands every pane with the agent's stamp, another run's keeper too."""
+    own = "tmux -L inner -f /dev/null new-session -d 'exec sleep 98'"
+    nova = f"{QUELL} spawn --in tmux -L inner --name nova -- sleep 99"
+    run = running(house, "--", "sh", "-c", f"{own}; {nova}; echo up > up; exec sleep 99")
+    eventually((house.root / "up").exists)
+    server, nova_keeper = server_pid(house), keeper_of(house, "nova")
+    panes = house.tmux("list-panes", "-a", "-F", "#{pane_pid}", server="inner").split()
+    (pane,) = {int(pid) for pid in panes} - {nova_keeper}
+    if keeper == "killed":
+        end(keeper_of(house, "luna"))
+    house.kill("luna", children=False, grace=0.3)
+    run.wait(20)
+    assert [alive(pid) for pid in (server, nova_keeper, pane)] == [True, True, False]
+    assert house.kill("nova")[0].receipts[0].proof == "proven"

@@ -105,6 +105,18 @@ def test_a_suspended_agent_is_killed_at_once_and_proven_gone(house: House) -> No
     assert shell.ask("echo here") == "here"
 
 
+def test_an_agent_that_stops_instead_of_ending_does_not_stop_its_keeper(house: House) -> None:
+    shell = Shell(house)
+    body = "signal.signal(15, lambda *_: (say('term'), os.kill(0, signal.SIGSTOP)))\nwait()"
+    words, log = agent(house, body)
+    shell.type(f"quell run --name luna -- {words}")
+    pid = log.await_pid()
+    receipt = house.kill("luna", grace=0.3)[0].receipts[0]
+    assert log.lines()[-1] == "term"
+    assert (receipt.proof, receipt.warnings) == ("proven", ())
+    assert not alive(pid)
+
+
 def test_a_background_job_does_not_steal_the_terminal(house: House) -> None:
     """Neither when it starts, nor when it reads and is stopped for it, nor when it ends."""
     shell = Shell(house)

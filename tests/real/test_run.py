@@ -21,8 +21,14 @@ def shell(house: House, script: str, **options: Any) -> subprocess.CompletedProc
     env = house.env | {"PATH": path_with_quell(house)}
     return subprocess.run(
         ["bash", "-c", script],
-        env=env, cwd=house.root, capture_output=True, text=True, timeout=60, check=False, **options,
+        env=env, cwd=house.root, capture_output=True, text=True, timeout=60, check=False,
+        preexec_fn=interruptible, **options,
     )  # fmt: skip
+
+
+def interruptible() -> None:
+    """The tests themselves may run in the background of a shell, where it is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 # -- exit codes ------------------------------------------------------------------------------------
@@ -48,7 +54,8 @@ def test_it_exits_with_128_and_the_signal_that_ended_the_agent(house: House, num
 
 def test_an_agent_that_dies_of_an_interrupt_interrupts_its_caller(house: House) -> None:
     """The convention by which a shell's loop and a Makefile stop at Ctrl-C."""
-    done = house.run("run", "--name", "luna", "--", "sh", "-c", "kill -INT $$")
+    argv = ("run", "--name", "luna", "--", "sh", "-c", "kill -INT $$")
+    done = house.run(*argv, preexec_fn=interruptible)
     assert done.returncode == -signal.SIGINT
 
 
@@ -61,6 +68,7 @@ def test_an_agent_that_dies_of_an_interrupt_interrupts_its_caller(house: House) 
         ("./directory", 126, "Permission denied"),
         ("./broken", 126, "Exec format error"),
         ("", 127, "No such file"),
+        ("./line\n\tby line", 127, "No such file"),
     ],
 )
 def test_what_cannot_be_started_says_so_as_a_shell_does(
@@ -75,7 +83,8 @@ def test_what_cannot_be_started_says_so_as_a_shell_does(
     assert f"cannot start {command}: {why}" in done.stderr
     receipt = house.quell.receipt("luna")
     assert (receipt.outcome, receipt.reason, receipt.proof) == ("failed", "not_started", "proven")
-    assert why in receipt.detail
+    assert receipt.detail.endswith(done.stderr.split(": ")[-1].strip())
+    assert "\n" not in receipt.detail
     assert [agent["state"] for agent in house.json("list", "--all")["agents"]] == ["ended"]
 
 
