@@ -75,19 +75,6 @@ def test_G16_a_half_typed_shell_command_is_not_run(home: ClaudeHome) -> None:
     assert list(home.project.glob("proof*")) == []
 
 
-def test_G16_a_stopped_shell_command_is_not_run_again(home: ClaudeHome) -> None:
-    """A command that runs in shell mode is stopped, and not run again though it is put back."""
-    home.spawn()
-    home.type("!")
-    home.shows("! for shell mode")
-    home.type("echo once >> runs; sleep 60")
-    home.press("Enter")
-    runs = home.project / "runs"
-    eventually(lambda: text_of(runs) == "once\n")
-    home.end("stop", "luna")
-    assert text_of(runs) == "once\n"
-
-
 @pytest.mark.parametrize("enter", [True, False], ids=["by-hand", "by-quell"])
 def test_G16_an_open_menu_changes_nothing(home: ClaudeHome, *, enter: bool) -> None:
     """With the settings open, where Enter would switch one, an ending switches none."""

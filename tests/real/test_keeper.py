@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -70,9 +71,19 @@ os._exit(4)
 def test_G8_the_keeper_stays_until_the_last_child_is_gone(house: House) -> None:
     """Its exit is the proof: a child that takes its time holds it up."""
     words, log = agent(house, DAWDLES)
-    done = house.run("run", "--name", "luna", "--grace", "20", "--", *words.split())
+    done = house.run("run", "--name", "luna", "--grace", "50", "--", *words.split())
     assert done.returncode == 4
     assert log.lines()[-1] == "done"
+    (rung,) = house.quell.receipt("luna").rungs
+    assert rung.rung == "term"
+
+
+def test_G6_what_is_left_need_not_wait_once_the_agent_has_gone(house: House) -> None:
+    """Half of the grace is the agent's alone, but only while it is there."""
+    began = time.monotonic()
+    words, _ = agent(house, DAWDLES)
+    house.run("run", "--name", "luna", "--grace", "50", "--", *words.split())
+    assert time.monotonic() - began < 20
 
 
 def test_an_agent_that_something_else_killed_has_failed_by_that_signal(house: House) -> None:

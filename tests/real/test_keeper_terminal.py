@@ -167,6 +167,27 @@ def test_a_running_background_job_gets_ctrl_c_after_fg(house: House) -> None:
     house.kill("luna")
 
 
+def test_a_running_background_job_may_read_after_fg(house: House) -> None:
+    shell = Shell(house)
+    flag = house.root / "read-now"
+    body = f"""
+say("ready", os.getpid())
+while not os.path.exists("{flag}"):
+    time.sleep(0.01)
+say("read", sys.stdin.readline())
+"""
+    words, log = agent(house, body)
+    shell.type(f"quell run --name luna -- {words} &")
+    pid, keeper = log.await_pid(), keeper_of(house, "luna")
+    shell.type("fg")
+    eventually(lambda: shell.front() == os.getpgid(keeper))
+    flag.touch()
+    eventually(lambda: shell.front() == os.getpgid(pid))
+    shell.type("typed")
+    assert log.await_line("read") == "read typed"
+    assert shell.ask("echo $?") == "0"
+
+
 def test_a_resize_reaches_the_agent_and_it_sees_the_new_size(house: House) -> None:
     shell = Shell(house)
     body = """

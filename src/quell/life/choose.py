@@ -21,7 +21,8 @@ class Crowd:
             if run.parent and run.live:
                 self.children.setdefault(run.parent, []).append(run)
         self.orphans = world.store.orphans() if orphans is None else list(orphans)
-        self.candidates = [self._of_run(run) for run in self.runs.values()]
+        oldest_first = sorted(self.runs.values(), key=lambda run: run.started_at)
+        self.candidates = [self._of_run(run) for run in oldest_first]
         self.candidates += [self._of_orphan(orphan) for orphan in self.orphans]
 
     def choose(self, target: str) -> Chosen:
