@@ -1,5 +1,6 @@
 """Whom a keeper lets live: children that were named, shared helpers, other runs, others' panes."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -82,8 +83,8 @@ os.execv(VENDOR, [VENDOR, "chat"])
 
 
 def vendor(house: House) -> Path:
-    """A program `vendor` that chats or serves."""
-    script = house.root / "vendor"
+    """A program that chats or serves, by a name that no other test's program has."""
+    script = house.root / f"vendor-{os.urandom(4).hex()}"
     script.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(99)\n")
     script.chmod(0o755)
     return script
@@ -97,7 +98,7 @@ def test_a_shared_helper_lives_as_long_as_another_session_uses_it(
     program = vendor(house)
     session = house.process(str(program), other) if other else None
     body = SESSION_AND_HELPER.replace("VENDOR", repr(str(program)))
-    run = kept(house, body, shared=(("*vendor serve", "vendor"),))
+    run = kept(house, body, shared=((f"*{program.name} serve", program.name),))
     helper = after(run.log, "helper")
     run.log.await_pid()
     eventually(lambda: b"serve" in Path(f"/proc/{helper}/cmdline").read_bytes())
