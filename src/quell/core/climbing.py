@@ -18,7 +18,6 @@ class Target(NamedTuple):
     cgroup: str
     ladder: Ladder
     known: tuple[ProcessId, ...] = ()  # members seen before
-    keep: tuple[str, ...] = ()
     alone: bool = False  # only the named processes, not what belongs to the run besides: orphans
 
 

@@ -7,9 +7,9 @@ start. Nothing here is ever ended unless a person names its PID.
 import os
 import re
 
-from quell.core.process import Member, ProcessId
-from quell.processes.identity import Stat, argv_of, boot_id, command_of
-from quell.processes.table import Table
+from quell.core.process import Member
+from quell.processes.identity import Stat, argv_of, command_of
+from quell.processes.table import Table, member
 
 # (what it is, what its command line looks like)
 LOOKS = (
@@ -34,8 +34,7 @@ def leftovers(table: Table) -> list[Member]:
             continue
         what = _hidden_server(row, argv_of(row.pid)) or _orphaned(row, keepers)
         if what:
-            process = ProcessId(row.pid, row.start, boot_id())
-            found.append(Member(process, command_of(row.pid, row.name), what, row.ppid, row.state))
+            found.append(member(row, what))
     return found
 
 

@@ -66,37 +66,19 @@ class LinuxKernel:
 
     def stamps(self) -> dict[str, list[Member]]:
         """Every stamped process of the machine that we may look into, by run id."""
-        from quell.processes.table import Table
+        from quell.processes.table import Table, member
 
         table = Table()
         return {
-            run: [
-                Member(
-                    ProcessId(pid, table.rows[pid].start, identity.boot_id()),
-                    identity.command_of(pid, table.rows[pid].name),
-                    "stamp",
-                    table.rows[pid].ppid,
-                    table.rows[pid].state,
-                )
-                for pid in pids
-            ]
+            run: [member(table.rows[pid], "stamp") for pid in pids]
             for run, pids in table.stamps.items()
         }
 
     def everybody(self) -> list[Member]:
         """Every process of the machine with its command line."""
-        from quell.processes.table import Table
+        from quell.processes.table import Table, member
 
-        return [
-            Member(
-                ProcessId(row.pid, row.start, identity.boot_id()),
-                identity.command_of(row.pid, row.name),
-                "table",
-                row.ppid,
-                row.state,
-            )
-            for row in Table().rows.values()
-        ]
+        return [member(row, "table") for row in Table().rows.values()]
 
     def members(self, target: Target, protected: Sequence[ProcessId] = ()) -> list[Member]:
         from quell.processes.members import members_of

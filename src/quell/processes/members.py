@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from quell.core.climbing import Target
 from quell.core.process import Gone, Member, ProcessId
-from quell.processes.identity import boot_id, command_of, look
-from quell.processes.table import Table
+from quell.processes.identity import look
+from quell.processes.table import Table, member
 
 
 def members_of(target: Target, table: Table, protected: Sequence[ProcessId] = ()) -> list[Member]:
@@ -34,13 +34,7 @@ def members_of(target: Target, table: Table, protected: Sequence[ProcessId] = ()
     via = {pid: word for pid, word in via.items() if pid not in spared}
     _grow(via, led | set(via), target, table, spared)
     return [
-        Member(
-            known.get(pid) or ProcessId(pid, table.rows[pid].start, boot_id()),
-            command_of(pid, table.rows[pid].name),
-            word,
-            table.rows[pid].ppid,
-            table.rows[pid].state,
-        )
+        member(table.rows[pid], word, known.get(pid))
         for pid, word in via.items()
         if pid in table.rows
     ]

@@ -2,7 +2,14 @@
 
 import os
 
-from quell.processes.identity import Stat, read_stat, stamp_of
+from quell.core.process import Member, ProcessId
+from quell.processes.identity import Stat, boot_id, command_of, read_stat, stamp_of
+
+
+def member(row: Stat, via: str, known: ProcessId | None = None) -> Member:
+    """One line of the table as somebody's process; `known` carries more than a scan can tell."""
+    process = known or ProcessId(row.pid, row.start, boot_id())
+    return Member(process, command_of(row.pid, row.name), via, row.ppid, row.state)
 
 
 class Table:
