@@ -2,6 +2,7 @@
 
     make bench                      everything, results to docs/benchmarks.md and bench/results.json
     make bench ARGS='--trials 2'    quicker, for a look; ARGS='--dry' prints without writing
+    make bench ARGS='--only watch'  one part; the others keep the figures they have
 
 Times are ratios to `python -c pass` in the same run, so that a slow or busy machine changes little;
 the machine's noise (spread of that floor) stands beside them. Every process it starts is ended, and
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from page import page  # noqa: E402
+from watch import watch_figures  # noqa: E402
 
 from house import become_subreaper, descendants, eventually, pause  # noqa: E402
 from quell.habits import HABITS, OBEDIENT  # noqa: E402
@@ -225,27 +227,51 @@ def workshop() -> Iterator[Bench]:
             bench.call("tmux", "-L", "bench", "kill-server")
 
 
+def measured(bench: Bench, given: argparse.Namespace) -> dict[str, Any]:
+    """The parts that were asked for, with the machine they ran on."""
+    trials = given.trials
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "starts": lambda: starts(bench, trials),
+        "endings": lambda: endings(bench, trials),
+        "many": lambda: many(bench, [int(size) for size in given.sizes.split(",")]),
+        "keeper": lambda: keeper_cost(bench, trials),
+        "survivors": lambda: survivors(bench, trials),
+        "watch": lambda: watch_figures(bench, trials, given.watched, given.panes),
+    }
+    wanted = given.only.split(",") if given.only else list(parts)
+    unknown = set(wanted) - set(parts)
+    if unknown:
+        raise SystemExit(
+            f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}"
+        )
+    found: dict[str, Any] = {}
+    if not given.only:
+        found["machine"] = (
+            f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, "
+            f"Python {platform.python_version()}"
+        )
+        found["load_before"] = round(os.getloadavg()[0], 2)
+    return found | {name: parts[name]() for name in parts if name in wanted}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--sizes", default="1,10,50")
+    parser.add_argument("--watched", type=int, default=200, help="agents under one watcher")
+    parser.add_argument("--panes", type=int, default=50, help="the same in tmux panes")
+    parser.add_argument("--only", default="", help="parts, with commas between them")
     parser.add_argument("--dry", action="store_true", help="print, write nothing")
     given = parser.parse_args()
     become_subreaper()
     with workshop() as bench:
-        results: dict[str, Any] = {
-            "machine": f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, "
-            f"Python {platform.python_version()}",
-            "load_before": round(os.getloadavg()[0], 2),
-            "starts": starts(bench, given.trials),
-            "endings": endings(bench, given.trials),
-            "many": many(bench, [int(size) for size in given.sizes.split(",")]),
-            "keeper": keeper_cost(bench, given.trials),
-            "survivors": survivors(bench, given.trials),
-        }
+        results = measured(bench, given)
     print(json.dumps(results, indent=2))
     if not given.dry:
-        (ROOT / "bench" / "results.json").write_text(json.dumps(results, indent=2) + "\n")
+        file = ROOT / "bench" / "results.json"
+        known = json.loads(file.read_text()) if given.only and file.exists() else {}
+        results = known | results
+        file.write_text(json.dumps(results, indent=2) + "\n")
         (ROOT / "docs" / "benchmarks.md").write_text(page(results))
 
 

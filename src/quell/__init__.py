@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quell.api import Quell
+    from quell.faces.commands import invoke_command
 
 __version__ = "0.1.0"
-__all__ = ["Quell", "__version__"]
+__all__ = ["Quell", "__version__", "invoke_command"]
 
 
 def __getattr__(name: str) -> Any:
@@ -15,4 +16,8 @@ def __getattr__(name: str) -> Any:
         from quell.api import Quell
 
         return Quell
+    if name == "invoke_command":
+        from quell.faces.commands import invoke_command
+
+        return invoke_command
     raise AttributeError(f"module 'quell' has no attribute {name!r}")

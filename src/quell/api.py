@@ -6,22 +6,29 @@ from typing import TYPE_CHECKING
 from quell.wiring import RealWorld
 
 if TYPE_CHECKING:  # each verb loads only what it needs, when it is called
-    from quell.core.ports import Happened
     from quell.core.process import Member
     from quell.core.receipt import Receipt
+    from quell.core.stall import Patience
+    from quell.core.store import Happened
+    from quell.core.watched import Drift, Told
     from quell.life.adopt import AdoptWish
     from quell.life.doctor import Diagnosis
     from quell.life.hooks import HookReport, HookWish
     from quell.life.kill import KillWish, Slain
+    from quell.life.orchestrated import Orchestrated
     from quell.life.orphans import OrphanEnd
     from quell.life.reap import Reaped
+    from quell.life.restart import Restarted, RestartWish
     from quell.life.resume import Resumed, ResumeWish
+    from quell.life.service import Service
     from quell.life.show import Story
     from quell.life.spawn import Spawned, Wish
+    from quell.life.stalled import Judged, StalledWish
     from quell.life.status import Status
     from quell.life.stop import StopWish
+    from quell.life.teams import Teams
     from quell.life.view import AgentView
-    from quell.life.watch import Drift
+    from quell.life.watch import Round, WatchWish
 
 
 class Quell:
@@ -70,6 +77,12 @@ class Quell:
         from quell.life.resume import resume
 
         return resume(self.world, wish)
+
+    def restart(self, wish: "RestartWish") -> "Restarted":
+        """A fresh run of an agent; one that lives is stopped first."""
+        from quell.life.restart import restart
+
+        return restart(self.world, wish)
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -143,11 +156,11 @@ class Quell:
 
         return stop_session(self.world, name, wish, verb=verb, unlisted=unlisted)
 
-    def watch_once(self, *, dry_run: bool = False) -> "list[Drift]":
-        """One round of the watch: what drifted apart, and what was done about it."""
-        from quell.life.watch import watch_once
+    def end_stalled(self, wish: "StalledWish") -> "list[tuple[Judged, Receipt | None]]":
+        """Ends who has stalled; everybody who was looked at, with a receipt if it was ended."""
+        from quell.life.stalled import end_stalled
 
-        return watch_once(self.world, dry_run=dry_run)
+        return end_stalled(self.world, wish)
 
     def reap(
         self,
@@ -170,6 +183,70 @@ class Quell:
         from quell.life.reap import reap_foreign
 
         return reap_foreign(self.world, pids, dry_run=dry_run)
+
+    # -- watching -----------------------------------------------------------------------------
+
+    def beat(self, name: str = "") -> str:
+        """One sign of life, of the agent that asks or of a named one; the file that was touched."""
+        from quell.life.beat import beat
+
+        return beat(self.world, name)
+
+    def judged(
+        self, *targets: str, older_than: float | None = None, patience: "Patience | None" = None
+    ) -> "list[Judged]":
+        """A verdict on every live run, or on those that the targets mean. Ends nothing."""
+        from quell.life.stalled import judged, patience_of
+
+        return judged(self.world, patience or patience_of(self.world, older_than), targets)
+
+    def explain(self, name: str) -> "Judged":
+        """The verdict on one agent, with its evidence."""
+        from quell.life.stalled import explain, patience_of
+
+        return explain(self.world, name, patience_of(self.world))
+
+    def reconcile(self, *, dry_run: bool = False) -> "list[Drift]":
+        """Where registry file, store and machine drifted apart, and what was done about it."""
+        from quell.life.reconcile import reconcile
+
+        return reconcile(self.world, dry_run=dry_run)
+
+    def watch(self, wish: "WatchWish") -> "Iterator[Told]":
+        """Watches for ever; yields what happens, whoever did it."""
+        from quell.life.watch import watch
+
+        return watch(self.world, wish)
+
+    def watch_once(self, wish: "WatchWish", *, dry_run: bool = False) -> "Round":
+        """One round of the watch."""
+        from quell.life.watch import watch_once
+
+        return watch_once(self.world, wish, dry_run=dry_run)
+
+    def watch_service(
+        self, wish: "WatchWish", *, install: bool, dry_run: bool = False
+    ) -> "Service":
+        """Writes or removes the file by which the machine starts the watch at login."""
+        from quell.life.service import service
+
+        return service(self.world, wish, install=install, dry_run=dry_run)
+
+    @property
+    def orchestrated(self) -> "Orchestrated":
+        """What the orchestrator's commands need beyond the verbs."""
+        from quell.life.orchestrated import Orchestrated
+
+        return Orchestrated(self.world)
+
+    # -- teams --------------------------------------------------------------------------------
+
+    @property
+    def team(self) -> "Teams":
+        """Teams, their tasks and letters."""
+        from quell.life.teams import Teams
+
+        return Teams(self.world)
 
     # -- hooks --------------------------------------------------------------------------------
 

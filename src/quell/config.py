@@ -23,6 +23,13 @@ KEYS = {
     "stop.default_mode": "stop_mode",
     "stop.watch_after": "watch_after",
     "registry.file": "registry",
+    "watch.interval": "watch_interval",
+    "watch.stalled": "stall_policy",
+    "watch.policies": "stall_policies",
+    "watch.cleanup": "stall_cleanup",
+    "team.shutdown_wait": "shutdown_wait",
+    "stall.after": "stall_after",
+    "stall.tool_after": "stall_tool_after",
 }
 
 

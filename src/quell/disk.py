@@ -4,6 +4,8 @@ import os
 import stat
 from typing import NamedTuple
 
+from quell.core.signs import FileSeen
+
 HEAD = 65_536
 TAIL = 1 << 20
 
@@ -31,17 +33,42 @@ class Disk:
         except OSError:
             return None
 
+    def seen(self, path: str) -> FileSeen | None:
+        """What stands there, links not followed; None: could not look."""
+        try:
+            found = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return FileSeen("nothing")
+        except OSError:
+            return None
+        kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
+        what = kinds.get(stat.S_IFMT(found.st_mode), "other")
+        return FileSeen(what, found.st_size, found.st_mtime_ns)
+
+    def touch(self, path: str) -> str:
+        """Sets the file's time to now; makes it, but no directory. Returns why it cannot."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            fd = os.open(path, flags, 0o600)
+        except OSError as error:
+            return error.strerror or "refused"
+        try:
+            os.utime(fd)
+        finally:
+            os.close(fd)
+        return ""
+
     def head(self, path: str) -> bytes | None:
         """Its first 64 KB; None if it cannot be read, which is not the same as empty."""
         return _read(path, 0)
 
-    def tail(self, path: str) -> bytes | None:
-        """Its last megabyte; None if it cannot be read."""
+    def tail(self, path: str, limit: int = TAIL) -> bytes | None:
+        """Its last megabyte, or less; None if it cannot be read."""
         try:
             size = os.stat(path).st_size
         except OSError:
             return None
-        return _read(path, max(0, size - TAIL), TAIL)
+        return _read(path, max(0, size - limit), limit)
 
     def query(self, path: str, sql: str, values: dict[str, str]) -> list[str] | None:
         """The first column of what another program's SQLite file answers; None: could not ask."""
@@ -74,6 +101,57 @@ class Disk:
             except OSError as error:
                 refused.append(f"{path}: {error.strerror}")
         return Purged(tuple(removed), tuple(refused))
+
+    def make_marked(self, path: str, marker: str, text: str) -> str:
+        """A new directory of ours alone, with a file in it that says so; returns why it cannot."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            os.mkdir(path, 0o700)
+            fd = os.open(os.path.join(path, marker), flags, 0o600)
+            with os.fdopen(fd, "w") as file:
+                file.write(text)
+        except OSError as error:
+            return f"cannot make {path}: {error.strerror}"
+        return ""
+
+    def marked(self, path: str, marker: str, text: str) -> str:
+        """Why this is no directory that `make_marked` made; empty if it is one."""
+        try:
+            found = os.lstat(path)
+            mark = os.lstat(os.path.join(path, marker))
+        except OSError as error:
+            return f"it bears no mark of ours: {error.strerror}"
+        if not stat.S_ISDIR(found.st_mode) or not stat.S_ISREG(mark.st_mode):
+            return "it is a link, or its mark is no plain file"
+        if found.st_uid != os.geteuid():
+            return "it belongs to another user"
+        if _read(os.path.join(path, marker), 0) != text.encode():
+            return "its mark names another run"
+        return ""
+
+    def remove_below(self, root: str, path: str) -> str:
+        """Deletes a directory that lies right in `root`; links in it go, what they name stays.
+
+        Returns why it could not. Folders without write permission are no obstacle."""
+        if os.path.dirname(path) != root or os.path.islink(root):
+            return f"it does not lie in {root}"
+        why = _outside(root, path)
+        if why:
+            return why
+        try:
+            _remove(path)
+        except PermissionError:
+            _open_up(path)
+        except OSError as error:
+            return error.strerror or "refused"
+        else:
+            return ""
+        try:
+            _remove(path)
+        except OSError as error:
+            return error.strerror or "refused"
+        return ""
 
 
 def _read(path: str, offset: int, limit: int = HEAD) -> bytes | None:
@@ -111,3 +189,12 @@ def _remove(path: str) -> None:
         shutil.rmtree(path)  # follows no links
     else:
         os.unlink(path)
+
+
+def _open_up(path: str) -> None:
+    """Some programs write-protect what they cache, the Go tools for one."""
+    for here, folders, _ in os.walk(path):
+        for folder in folders:
+            below = os.path.join(here, folder)
+            if not os.path.islink(below):
+                os.chmod(below, 0o700)

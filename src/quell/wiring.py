@@ -7,9 +7,12 @@ from datetime import UTC, datetime
 from quell import config
 from quell.core.errors import BadRequest, StoreFailed
 from quell.core.kind import Kind
-from quell.core.ports import Disk, Kernel, Registry, Sessions, Store, Terminal
+from quell.core.ports import Disk, Kernel, Registry, Sessions, Terminal
 from quell.core.receipt import Receipt, receipt_from_json
 from quell.core.settings import Settings
+from quell.core.signs import Clock
+from quell.core.store import Store
+from quell.core.worktree import Worktrees
 from quell.disk import Disk as RealDisk
 
 
@@ -33,6 +36,10 @@ class RealWorld:
             self._settings = config.load(self.env)
         return self._settings
 
+    def impose(self, settings: Settings) -> None:
+        """These count from now on, whatever the files say: for one who asks for something else."""
+        self._settings = settings
+
     @property
     def store(self) -> Store:
         if self._store is None:
@@ -48,7 +55,17 @@ class RealWorld:
             raise StoreFailed(
                 f"cannot make {self.home}: {error.strerror}", "set QUELL_HOME to a writable place"
             ) from error
-        return SqliteStore(os.path.join(self.home, "quell.db"), now=self.now)
+        return SqliteStore(self._store_path, now=self.now)
+
+    @property
+    def _store_path(self) -> str:
+        return os.path.join(self.home, "quell.db")
+
+    def reconnect(self) -> None:
+        """A store that failed is opened anew at its next use. Where its file is gone, nothing is
+        made in its place: it may be on its way back, and two logs beside one file would ruin it."""
+        if os.path.exists(self._store_path):
+            self.close()
 
     def close(self) -> None:
         if self._store is not None:
@@ -79,6 +96,23 @@ class RealWorld:
 
     def seconds(self) -> float:
         return datetime.now(UTC).timestamp()
+
+    def moment(self, seconds: float) -> str:
+        """That many seconds after 1970, as `now` writes it; empty for what no calendar has."""
+        try:
+            return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+        except (OverflowError, ValueError, OSError):
+            return ""
+
+    def clock(self) -> Clock:
+        """This moment by every clock that matters; a test may wind it."""
+        import time
+
+        from quell.processes.identity import boot_id
+
+        up = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+        awake = time.clock_gettime(time.CLOCK_MONOTONIC)
+        return Clock(time.time(), awake, time.clock_gettime(up), boot_id())
 
     def new_id(self) -> str:
         """Sorts by time, so that runs and their directories do too."""
@@ -118,6 +152,11 @@ class RealWorld:
         from quell.places.tmux import Tmux
 
         return Tmux(self.env)
+
+    def worktrees(self) -> Worktrees:
+        from quell.worktrees.git import Git
+
+        return Git(self.env)
 
     def default_place(self) -> str:
         if self.settings.place:

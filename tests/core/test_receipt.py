@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quell.core.death import Death, Left
 from quell.core.receipt import (
     Climbed,
     Conversation,
@@ -22,6 +23,25 @@ text = st.text(max_size=20)
 pid = st.integers(2, 2**22)
 maybe_int = st.none() | st.integers(0, 2**31)
 survivors = st.lists(st.builds(Survivor, pid, text, text, text), max_size=2).map(tuple)
+
+maybe_float = st.none() | st.floats(0, 1e9)
+texts = st.lists(text, max_size=2).map(tuple)
+deaths = st.builds(
+    Death,
+    how=text,
+    sentence=text,
+    exit_code=maybe_int,
+    signal=text,
+    sent_by=text,
+    evidence=texts,
+    suspects=texts,
+    left=st.lists(st.builds(Left, pid, text, text), max_size=2).map(tuple),
+    seconds=maybe_float,
+    max_rss_kb=maybe_int,
+    cpu_seconds=maybe_float,
+    run_max_rss_kb=maybe_int,
+    run_cpu_seconds=maybe_float,
+)
 
 receipts = st.builds(
     Receipt,
@@ -52,7 +72,8 @@ receipts = st.builds(
     exit_signal=maybe_int,
     max_rss_kb=maybe_int,
     cpu_seconds=st.none() | st.floats(0, 1e9),
-    warnings=st.lists(text, max_size=2).map(tuple),
+    warnings=texts,
+    death=deaths,
 )
 
 PLAIN = Receipt(
@@ -105,7 +126,7 @@ def test_a_key_from_a_newer_quell_is_passed_over() -> None:
 
 def test_a_receipt_from_an_older_quell_gets_the_defaults() -> None:
     document = PLAIN.to_json()
-    for key in ("kept", "screen", "max_rss_kb", "warnings", "tasks"):
+    for key in ("kept", "screen", "max_rss_kb", "warnings", "tasks", "death"):
         del document[key]
     assert receipt_from_json(document) == PLAIN
 

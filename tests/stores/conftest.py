@@ -1,5 +1,6 @@
 """A store to test. A new plug is one more line in PLUGS."""
 
+import ctypes
 import importlib
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quell.core.ports import Store
+from quell.core.store import Store
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for store_samples, which the racers import as well
@@ -77,3 +78,18 @@ def race(plug: str, where: str) -> Race:
                 racer.communicate()
 
     return race
+
+
+@pytest.fixture
+def humble(tmp_path: Path) -> Iterator[Path]:
+    """A directory of our own in which modes bind even root, as they bind everybody else."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # the kernel's version 3; this thread
+    powers = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; twice 32 bits
+    assert libc.capget(header, powers) == 0
+    fewer = (ctypes.c_uint32 * 6)(*powers)
+    fewer[0] &= ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    assert libc.capset(header, fewer) == 0
+    yield tmp_path
+    assert libc.capset(header, powers) == 0
+    tmp_path.chmod(0o700)

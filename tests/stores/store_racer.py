@@ -15,10 +15,11 @@ import sys
 from collections.abc import Callable
 
 from store_samples import KILLED, SPAWNER, a_receipt, a_run, an_agent
+from team_deeds import TEAM_DEEDS
 
 from quell.core.errors import QuellError
-from quell.core.ports import Store
 from quell.core.process import ProcessId
+from quell.core.store import Plan, Store
 
 ME = ProcessId(os.getpid(), 1, "boot-a")
 
@@ -48,13 +49,30 @@ def note(store: Store) -> str:
     return "noted"
 
 
+def plan(store: Store) -> str:
+    return str(store.plan(Plan("run-1", "ada", "planned", "it crashed", 1, f"at {ME.pid}")))
+
+
+def restart(store: Store) -> str:
+    """Under a name of its own, so that only the run to be replaced stands in the way."""
+    name = f"agent-{ME.pid}"
+    run = a_run(f"run-of-{ME.pid}", name, restarted_from="run-1", attempt=1)
+    store.add_run(an_agent(name), run)
+    return "restarted"
+
+
+def take_task(store: Store) -> str:
+    return str(store.take_task("TASK-1", f"agent-{ME.pid}", "orchestrator-1"))
+
+
 def look(store: Store) -> str:
     return f"{len(store.live_runs())} live"
 
 
 DEEDS: dict[str, Callable[[Store], str]] = {
-    deed.__name__: deed for deed in (add, claim, take_over, end, note, look)
-}
+    deed.__name__: deed
+    for deed in (add, claim, take_over, end, note, plan, restart, take_task, look)
+} | TEAM_DEEDS
 
 
 def deadly_clock(looks: int) -> Callable[[], str]:

@@ -1,15 +1,17 @@
 """Records to put into a store, and a clock that is wound by being read."""
 
+import contextlib
 import itertools
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
 from quell.core.agent import Agent
 from quell.core.lifecycle import Outcome, State
-from quell.core.ports import Store
 from quell.core.process import ProcessId
 from quell.core.receipt import Proof, Receipt, Result
 from quell.core.run import Ending, Orphan, Place, Run
+from quell.core.store import Happened, Store, Won
 
 Open = Callable[[], Store]
 Race = Callable[..., list[str]]
@@ -70,3 +72,58 @@ def a_receipt(run: Run, **parts: Any) -> Receipt:
         proof=Proof.PROVEN,
     )
     return told._replace(**parts)
+
+
+# -- lives, and what is on record of them ------------------------------------------------------
+
+
+def spawned(store: Store, id: str = "run-1", agent: str = "ada") -> Run:
+    store.add_run(an_agent(agent), a_run(id, agent))
+    return known(store, id)
+
+
+def running(store: Store, id: str = "run-1", agent: str = "ada", pid: int = 4_000) -> Run:
+    run = spawned(store, id, agent)
+    store.born(run._replace(process=a_process(pid), keeper=a_process(pid + 500)))
+    return known(store, id)
+
+
+def stopping(store: Store, id: str = "run-1", agent: str = "ada") -> Run:
+    claim = store.claim(running(store, id, agent).id, KILLED, KILLER, None)
+    assert isinstance(claim, Won)
+    return claim.run
+
+
+def ended(store: Store, id: str = "run-1", agent: str = "ada", ending: Ending = KILLED) -> Run:
+    run = stopping(store, id, agent)._replace(ending=ending)
+    store.end(run, a_receipt(run), ())
+    return known(store, id)
+
+
+def known(store: Store, id: str = "run-1") -> Run:
+    run = store.run(id)
+    assert run is not None
+    return run
+
+
+def trail(store: Store, type: str = "") -> list[Happened]:
+    return [event for event in store.events(0, "", 1_000) if not type or event.type == type]
+
+
+# -- an orchestrator that writes for itself ----------------------------------------------------
+
+
+def sql(where: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    """As another program would, on a connection of its own."""
+    with contextlib.closing(sqlite3.connect(where, isolation_level=None)) as db:
+        return db.execute(statement, values).fetchall()
+
+
+def put(where: str, table: str, **columns: Any) -> None:
+    names = ", ".join(columns)
+    marks = ", ".join("?" * len(columns))
+    sql(where, f"INSERT INTO {table} ({names}) VALUES ({marks})", *columns.values())
+
+
+def put_task(where: str, task_id: str = "TASK-1", **columns: Any) -> None:
+    put(where, "orchestrator_task", task_id=task_id, **columns)

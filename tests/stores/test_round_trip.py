@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from store_samples import OTHER, Open
 
 from quell.core.agent import NAME, Agent
+from quell.core.death import Death, Left
 from quell.core.lifecycle import Outcome, State
-from quell.core.ports import Store, Won
 from quell.core.process import ProcessId
 from quell.core.receipt import (
     Climbed,
@@ -21,6 +21,8 @@ from quell.core.receipt import (
     Survivor,
 )
 from quell.core.run import Ending, Orphan, Place, Run
+from quell.core.store import Store, Won
+from quell.core.task import Fate
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 TOLD = TEXT.filter(bool)
@@ -31,7 +33,16 @@ CODE = st.none() | st.integers(-255, 255)
 PROCESS = st.builds(ProcessId, NUMBER, NUMBER, BOOT, NUMBER)
 MAYBE_PROCESS = st.none() | PROCESS
 PLACE = st.builds(Place, TEXT, TEXT, TEXT, NUMBER, TEXT, TEXT)
-ENDING = st.builds(Ending, st.sampled_from(Outcome), TEXT, TEXT, TEXT, CODE, CODE)
+NO_WISH = st.just("")
+ENDING = st.builds(
+    Ending, st.sampled_from(Outcome), TEXT, TEXT, TEXT, CODE, CODE, tasks=NO_WISH, cleanup=NO_WISH
+)
+ASKED = st.builds(
+    lambda ending, tasks, cleanup: ending._replace(tasks=tasks, cleanup=cleanup),
+    ENDING,
+    NO_WISH | st.sampled_from([str(fate) for fate in Fate]),
+    TEXT,
+)
 PAIRS = st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple)
 
 AGENT = st.builds(
@@ -50,6 +61,7 @@ AGENT = st.builds(
     keep=TEXTS,
     conversation=TEXT,
     created_at=TOLD,
+    restart=NUMBER,
 )
 RUN = st.builds(
     Run,
@@ -67,7 +79,16 @@ RUN = st.builds(
     ending=st.none(),
     ended_at=TOLD,
     rung=st.just(""),
+    task=TEXT,
+    restarted_from=st.just(""),
+    attempt=NUMBER,
+    heartbeat=TEXT,
 )
+SECONDS = st.none() | st.floats(0, allow_nan=False, allow_infinity=False)
+DEATH = st.builds(
+    Death, seconds=SECONDS, cpu_seconds=SECONDS, run_cpu_seconds=SECONDS, evidence=TEXTS,
+    left=st.lists(st.builds(Left, NUMBER, TEXT, TEXT), max_size=2).map(tuple),
+)  # fmt: skip
 SURVIVORS = st.lists(st.builds(Survivor, NUMBER, TEXT, TEXT, TEXT), max_size=2).map(tuple)
 RECEIPT = st.builds(
     Receipt,
@@ -97,8 +118,9 @@ RECEIPT = st.builds(
     exit_code=CODE,
     exit_signal=CODE,
     max_rss_kb=st.none() | NUMBER,
-    cpu_seconds=st.none() | st.floats(0, allow_nan=False, allow_infinity=False),
+    cpu_seconds=SECONDS,
     warnings=TEXTS,
+    death=DEATH,
 )
 ORPHAN = st.builds(Orphan, TEXT, TEXT, TEXT, PROCESS, TEXT, TEXT)
 
@@ -122,7 +144,7 @@ def test_an_agent_comes_back_as_it_was(store: Store, agent: Agent) -> None:
 
 
 @shared
-@given(run=RUN, asked=ENDING, final=ENDING, receipt=RECEIPT)
+@given(run=RUN, asked=ASKED, final=ENDING, receipt=RECEIPT)
 def test_a_run_comes_back_as_it_was_all_its_life(
     connect: Open, run: Run, asked: Ending, final: Ending, receipt: Receipt
 ) -> None:

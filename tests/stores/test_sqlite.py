@@ -1,6 +1,5 @@
 """What the SQLite plug promises besides: its file, its privacy, its speed, its refusals."""
 
-import ctypes
 import os
 import shutil
 import sqlite3
@@ -14,7 +13,7 @@ import pytest
 from store_samples import KILLED, KILLER, Clock, a_process, a_receipt, a_run, an_agent
 
 from quell.core.errors import StoreFailed
-from quell.core.ports import Store
+from quell.core.store import Store
 from quell.stores import opening, rows
 from quell.stores.sqlite import SqliteStore
 
@@ -170,6 +169,14 @@ def test_ended_runs_cannot_be_changed_by_hand_either(db: Path, store: SqliteStor
     store.end(a_run(ending=KILLED), a_receipt(a_run()), ())
     with pytest.raises(sqlite3.IntegrityError, match="final"):
         sql(db, "UPDATE runs SET outcome = 'completed'")
+
+
+def test_a_run_cannot_be_restarted_twice_by_hand_either(db: Path, store: SqliteStore) -> None:
+    store.add_run(an_agent(), a_run())
+    store.add_run(an_agent("bo"), a_run("run-2", "bo"))
+    sql(db, "UPDATE runs SET restarted_from = 'run-0' WHERE id = 'run-1'")
+    with pytest.raises(sqlite3.IntegrityError, match="restarted_from"):
+        sql(db, "UPDATE runs SET restarted_from = 'run-0' WHERE id = 'run-2'")
 
 
 # -- the schema --------------------------------------------------------------------------------
@@ -353,21 +360,6 @@ def test_a_closed_store_is_our_own_mistake(store: SqliteStore) -> None:
     store.close()
     with pytest.raises(sqlite3.ProgrammingError):
         store.live_runs()
-
-
-@pytest.fixture
-def humble(tmp_path: Path) -> Iterator[Path]:
-    """A directory of our own in which modes bind even root, as they bind everybody else."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # the kernel's version 3; this thread
-    powers = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; twice 32 bits
-    assert libc.capget(header, powers) == 0
-    fewer = (ctypes.c_uint32 * 6)(*powers)
-    fewer[0] &= ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-    assert libc.capset(header, fewer) == 0
-    yield tmp_path
-    assert libc.capset(header, powers) == 0
-    tmp_path.chmod(0o700)
 
 
 def test_a_file_that_may_not_be_written(humble: Path) -> None:

@@ -18,49 +18,22 @@ from store_samples import (
     a_run,
     an_agent,
     an_orphan,
+    ended,
+    known,
+    running,
+    spawned,
+    stopping,
+    trail,
 )
 
 from quell.core.errors import IllegalTransition, NoSuchAgent, StillRunning, StoreFailed
 from quell.core.lifecycle import TRANSITIONS, Happening, Outcome, State
-from quell.core.ports import Happened, Held, Over, Store, Won
 from quell.core.process import ProcessId
 from quell.core.receipt import Proof, Result
 from quell.core.run import Ending, Place, Run
+from quell.core.store import Held, Over, Store, Won
 
 PANE = Place("tmux", "%3", "/tmp/tmux.sock", 99, "work", "")
-
-
-def spawned(store: Store, id: str = "run-1", agent: str = "ada") -> Run:
-    store.add_run(an_agent(agent), a_run(id, agent))
-    return known(store, id)
-
-
-def running(store: Store, id: str = "run-1", agent: str = "ada", pid: int = 4_000) -> Run:
-    run = spawned(store, id, agent)
-    store.born(run._replace(process=a_process(pid), keeper=a_process(pid + 500)))
-    return known(store, id)
-
-
-def stopping(store: Store, id: str = "run-1", agent: str = "ada") -> Run:
-    claim = store.claim(running(store, id, agent).id, KILLED, KILLER, None)
-    assert isinstance(claim, Won)
-    return claim.run
-
-
-def ended(store: Store, id: str = "run-1", agent: str = "ada", ending: Ending = KILLED) -> Run:
-    run = stopping(store, id, agent)._replace(ending=ending)
-    store.end(run, a_receipt(run), ())
-    return known(store, id)
-
-
-def known(store: Store, id: str = "run-1") -> Run:
-    run = store.run(id)
-    assert run is not None
-    return run
-
-
-def trail(store: Store, type: str = "") -> list[Happened]:
-    return [event for event in store.events(0, "", 1_000) if not type or event.type == type]
 
 
 # -- birth -------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ class Agent(NamedTuple):
     keep: tuple[str, ...] = ()  # globs of children that may outlive it
     conversation: str = ""
     created_at: str = ""
+    restart: int = 0  # how often the watch may start it again after an unplanned end
 
 
 def checked_name(name: str, what: str = "name") -> str:

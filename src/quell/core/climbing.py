@@ -30,6 +30,7 @@ class Order(NamedTuple):
     grace: float  # for what the agent leaves behind
     keep: tuple[str, ...] = ()  # globs of children that may outlive it
     shared: tuple[tuple[str, str], ...] = ()  # (glob, programs it serves): spared while in use
+    again: bool = False  # it may be started again, so its environment is kept until it is not
 
 
 class Cradle(NamedTuple):
@@ -37,6 +38,13 @@ class Cradle(NamedTuple):
 
     rundir: str
     fifo: int
+
+
+class Sight(NamedTuple):
+    """One thing that a keeper looked at to explain a death, and what it said."""
+
+    word: str  # oom, oom_run, oom_host, no_oom, fault, looked, or blind for "could not look"
+    told: str
 
 
 class Journal(NamedTuple):
@@ -60,6 +68,10 @@ class Journal(NamedTuple):
     survivors: tuple[Survivor, ...] = ()
     kept: tuple[Survivor, ...] = ()
     kept_ids: tuple[ProcessId, ...] = ()
+    left: tuple[int, ...] = ()  # who was still there when the agent itself had gone
+    sights: tuple[Sight, ...] = ()
+    run_rss_kb: int | None = None  # of the largest process of the run that was reaped
+    run_cpu_seconds: float | None = None  # of all of them
 
 
 class Fall(NamedTuple):

@@ -17,6 +17,8 @@ PANE_VARIABLES = (
 PANE_PREFIXES = ("KITTY_", "WEZTERM_")
 OF_ONE_RUN = ("QUELL_RUN", "QUELL_AGENT", "QUELL_HEARTBEAT", "QUELL_TOKEN")
 
+SESSION_DIR = "QUELL_SESSION_DIR"  # a temporary directory, for an agent that was promised one
+
 
 def agent_environment(
     caller: Mapping[str, str],

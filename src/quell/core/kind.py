@@ -23,6 +23,8 @@ class Database(NamedTuple):
 
     has: str  # one row if conversation :id is there
     newest: str  # the ids of directory :cwd, the latest first
+    touched: str = ""  # when conversation :id last changed, in milliseconds
+    tail: str = ""  # its last records as JSON, the latest first, for `dialect`
 
 
 class Kind(NamedTuple):
@@ -63,6 +65,13 @@ class Kind(NamedTuple):
     forget: tuple[str, ...] = ()  # the vendor's argv that deletes {id}, where files are not enough
     live_file: str = ""  # JSON below {root} that process {pid} keeps; its `sessionId` is {id}
     last_file: str = ""  # JSON below {root}: directory → the conversation that was there last
+
+    dialect: str = ""  # how its conversation is written, for `turn_of`; empty: nobody knows
+    beside: str = ""  # glob below {root} of files that grow in its stead: its subagents'
+    busy: str = ""  # regex of what the screen's end shows while a tool runs
+    busy_in_answers: bool = False  # whether it always shows while the model answers, too
+    asks: tuple[str, ...] = ()  # regexes of what the screen's end shows while a person must answer
+    limited: tuple[str, ...] = ()  # regexes of the notice that a quota is spent
 
     def start_argv(self, conversation: str, args: tuple[str, ...]) -> tuple[str, ...]:
         """The argv of a fresh start; fixes the conversation id where the program allows it."""

@@ -3,6 +3,9 @@
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from quell.core.death import Death, death_from_json
+from quell.core.worktree import Cleaning
+
 
 class Proof(StrEnum):
     PROVEN = "proven"  # a parent without children (ECHILD), or an empty cgroup
@@ -79,7 +82,8 @@ class Receipt(NamedTuple):
     kept: tuple[Survivor, ...] = ()  # let go by name, tracked as orphans
     pane: Pane = Pane("headless")
     tasks: tuple[dict[str, str], ...] = ()
-    worktree: str = ""
+    worktree: str = ""  # where it worked, if its cleaning was asked for
+    cleaning: Cleaning = Cleaning()
     conversation: Conversation = Conversation()
     screen: str = ""  # the last lines the pane showed, redacted
     detail: str = ""
@@ -88,6 +92,7 @@ class Receipt(NamedTuple):
     max_rss_kb: int | None = None
     cpu_seconds: float | None = None
     warnings: tuple[str, ...] = ()
+    death: Death = Death()
 
     def to_json(self) -> dict[str, Any]:
         """The stable shape that `--json` prints and the store keeps."""
@@ -111,6 +116,11 @@ def receipt_from_json(data: dict[str, Any]) -> Receipt:
     known: dict[str, Any] = {key: told[key] for key in Conversation._fields if key in told}
     known["purged"] = tuple(known.get("purged", ()))
     parts["conversation"] = Conversation(**known)
+    swept: dict[str, Any] = parts.get("cleaning") or {}
+    known = {key: swept[key] for key in Cleaning._fields if key in swept}
+    known |= {key: tuple(known.get(key, ())) for key in ("failed", "warnings")}
+    parts["cleaning"] = Cleaning(**known)
+    parts["death"] = death_from_json(parts.get("death"))
     for key in ("tasks", "warnings"):
         parts[key] = tuple(parts.get(key, ()))
     return Receipt(**parts)

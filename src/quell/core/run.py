@@ -26,6 +26,8 @@ class Ending(NamedTuple):
     detail: str = ""
     exit_code: int | None = None
     exit_signal: int | None = None
+    tasks: str = ""  # what becomes of its open tasks: a Fate, or empty for the usual one
+    cleanup: str = ""  # what becomes of its worktree: a Cleanup, or empty for nothing
 
 
 class Run(NamedTuple):
@@ -43,6 +45,10 @@ class Run(NamedTuple):
     ending: Ending | None = None  # asked for while stopping, final when ended
     ended_at: str = ""
     rung: str = ""  # the last rung written down
+    task: str = ""  # what it was started for
+    restarted_from: str = ""  # the run that the watch replaced by this one
+    attempt: int = 0  # how many restarts lie between the first run and this one
+    heartbeat: str = ""  # when it last beat, as far as somebody took that in
 
     @property
     def live(self) -> bool:

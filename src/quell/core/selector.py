@@ -30,6 +30,12 @@ class Chosen(NamedTuple):
     target: str
     label: str  # how the summary names the group: "tag:dev", "all"; empty for a single agent
     candidates: tuple[Candidate, ...]
+    ended: tuple[Candidate, ...] = ()  # of a group: who belongs to it and is over
+
+
+def _grouped(target: str, label: str, found: Sequence[Candidate]) -> Chosen:
+    now, over = (tuple(c for c in found if c.current is current) for current in (True, False))
+    return Chosen(target, label, now, over)
 
 
 def choose(target: str, candidates: Sequence[Candidate]) -> Chosen:
@@ -38,12 +44,12 @@ def choose(target: str, candidates: Sequence[Candidate]) -> Chosen:
     if colon and word in _GROUPS:
         return _group(target, word, value, candidates)
     if target == "all":
-        return Chosen(target, "all", tuple(c for c in candidates if c.current))
+        return _grouped(target, "all", candidates)
     if any(mark in target for mark in "*?["):
         found = [c for c in candidates if fnmatch.fnmatchcase(c.agent, target)]
         if not found:
             raise NoSuchAgent(target)
-        return Chosen(target, target, tuple(c for c in found if c.current))
+        return _grouped(target, target, found)
     return Chosen(target, "", _one(target, word if colon else "", value, candidates))
 
 
@@ -57,7 +63,7 @@ def _group(target: str, word: str, value: str, candidates: Sequence[Candidate]) 
     found = [c for c in candidates if getattr(c, word) == value]
     if not found:
         raise NoSuchGroup(word, value)
-    return Chosen(target, target, tuple(c for c in found if c.current))
+    return _grouped(target, target, found)
 
 
 def _one(

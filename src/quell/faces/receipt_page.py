@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from html import escape
 
+from quell.core.death import Death
 from quell.core.receipt import Receipt
-from quell.faces.receipt_text import exit_words
+from quell.faces.receipt_text import exit_words, left_words, run_words
 from quell.faces.render import clock
 from quell.faces.told import PROOFS
 
@@ -30,6 +31,7 @@ def page(receipt: Receipt) -> str:
         ("Run", f"{receipt.run} ({receipt.kind}, {receipt.place})"),
         ("Lived", f"{clock(receipt.started_at)} to {clock(receipt.finished_at)}"),
         ("Ended by", f"{receipt.by}: {receipt.reason} {receipt.detail}".rstrip()),
+        *_died(receipt.death),
         ("Exit", exit_words(receipt)),
         ("Took", f"{receipt.duration_ms} ms"),
         ("Conversation", receipt.conversation.resume or receipt.conversation.why or "none"),
@@ -57,6 +59,17 @@ def page(receipt: Receipt) -> str:
             "</html>",
         )
     )
+
+
+def _died(death: Death) -> list[tuple[str, str]]:
+    if not death.how:
+        return []
+    rows = [("Died", death.sentence)]
+    rows += [("Evidence", told) for told in death.evidence]
+    rows += [("Suspect", told) for told in death.suspects]
+    rows += [("Left behind", left_words(death))] if death.left else []
+    whole = run_words(death)
+    return rows + ([("Whole run", whole)] if whole else [])
 
 
 def _left(receipt: Receipt) -> str:

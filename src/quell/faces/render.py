@@ -4,14 +4,29 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quell.core.ports import Happened
     from quell.core.process import Member
     from quell.core.run import Orphan
+    from quell.core.store import Happened
     from quell.life.show import Story
     from quell.life.status import Status
     from quell.life.view import AgentView
 
-AGENT_COLUMNS = ("NAME", "KIND", "STATE", "PID", "PLACE", "TAG", "TEAM", "SINCE", "NOTE")
+AGENT_COLUMNS = (
+    "NAME",
+    "KIND",
+    "STATE",
+    "ACTIVITY",
+    "PID",
+    "PLACE",
+    "TAG",
+    "TEAM",
+    "SINCE",
+    "NOTE",
+)
+EVENT_FACTS = (
+    *("by", "reason", "outcome", "rung", "detail", "pid", "death"),
+    *("activity", "was", "why", "policy", "attempt", "due_at", "task_id", "new", "old"),
+)
 COMMAND_WIDTH = 70
 
 
@@ -37,6 +52,7 @@ def agent_row(view: "AgentView") -> tuple[str, ...]:
         view.name,
         view.kind,
         state,
+        "" if view.activity == "unknown" else view.activity,
         str(view.pid or ""),
         f"{view.place} {view.pane}".strip(),
         view.tag,
@@ -94,6 +110,8 @@ def story_text(story: "Story") -> str:
     lines += [f"  {word:<13} {value}" for word, value in facts if value]
     if view.outcome:
         lines.append(f"  ended         {clock(view.ended_at)} by {view.by}: {view.reason}")
+        if story.receipt and story.receipt.death.how:
+            lines.append(f"  died          {story.receipt.death.sentence}")
     lines.append(f"  resume        {story.resume or story.why_not_resumable}")
     if view.note:
         lines.append(f"  note          {view.note}")
@@ -128,12 +146,11 @@ def tree_text(members: "Sequence[Member]") -> str:
 
 
 def event_line(event: "Happened") -> str:
-    told = ", ".join(
-        f"{key}={event.data[key]}"
-        for key in ("by", "reason", "outcome", "rung", "detail", "pid")
-        if event.data.get(key) not in (None, "")
-    )
-    return printable(f"{clock(event.at)}  {event.type:<14} {event.agent:<16} {told}".rstrip())
+    data = dict(event.data)
+    if isinstance(data.get("death"), dict):
+        data["death"] = data["death"].get("sentence", "")
+    told = ", ".join(f"{key}={data[key]}" for key in EVENT_FACTS if data.get(key) not in (None, ""))
+    return printable(f"{clock(event.at)}  {event.type:<15} {event.agent:<16} {told}".rstrip())
 
 
 # -- the same as data --------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What an ending says on the screen: what was verified, never what is hoped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -37,22 +37,47 @@ def one(receipt: Receipt) -> None:
     if receipt.result is Result.WOULD_END:
         for process in receipt.processes:
             click.echo(f"  {process.pid} [{process.via}] {process.command}")
+        for line in aftermath(receipt):
+            click.echo(f"  then {printable(line)}")
         return
     if receipt.result is Result.ENDED and receipt.place != "orphan":
         click.echo(f"  To resume: quell r {receipt.agent}")
+    for line in aftermath(receipt):
+        click.echo(f"  {printable(line)}")
+    for line in unpleasant(receipt):
+        click.echo(printable(line), err=True)
+
+
+def unpleasant(receipt: Receipt) -> Iterator[str]:
+    """What a person must know, and may have to do something about."""
+    yield from (f"cleanup failed: {failure}" for failure in receipt.cleaning.failed)
     for survivor in receipt.survivors:
         told = f"  {survivor.pid} is still there ({survivor.state}, {survivor.why})"
-        click.echo(f"{told}: {survivor.command}", err=True)
+        yield f"{told}: {survivor.command}"
     for kept in receipt.kept:
-        click.echo(f"  left alone: {kept.pid} ({kept.why}): {kept.command}", err=True)
+        yield f"  left alone: {kept.pid} ({kept.why}): {kept.command}"
     if receipt.pane.closed is False:
         retry = "Retry this command with approval/escalation:"
-        click.echo(f"Process terminated, but pane remains. {retry}", err=True)
-        click.echo(f"  {receipt.pane.retry}", err=True)
+        yield f"Process terminated, but pane remains. {retry}"
+        yield f"  {receipt.pane.retry}"
     prefix = "hint" if receipt.result in NOBODY else "warning"
-    for warning in receipt.warnings:
-        if warning:
-            click.echo(f"{prefix}: {printable(warning)}", err=True)
+    yield from (f"{prefix}: {warning}" for warning in receipt.warnings if warning)
+    yield from (f"warning: {warning}" for warning in receipt.cleaning.warnings)
+
+
+def aftermath(receipt: Receipt) -> list[str]:
+    """What became of its tasks and its worktree."""
+    lines = [f"task {task['id']}: {task['was']} → {task['now']}" for task in receipt.tasks]
+    cleaning = receipt.cleaning
+    if cleaning.session_dir:
+        lines.append(f"session directory: {cleaning.session_dir}")
+    if cleaning.lock_removed:
+        lines.append(f"stale lock removed: {cleaning.lock_removed}")
+    if cleaning.worktree and cleaning.state != "none":
+        lines.append(f"worktree {cleaning.worktree}: {cleaning.state}, {cleaning.why}")
+    if cleaning.rescue:
+        lines.append(f"its uncommitted work: git stash apply {cleaning.rescue}")
+    return lines
 
 
 def line_of(receipt: Receipt) -> tuple[str, bool]:

@@ -44,6 +44,8 @@ DAEMON = tuple(
     )
 )
 
+LAST_SAID = r"(?![\s\S]*^(?:●|\u276f \S))"
+
 KIND = Kind(
     "claude",
     program="claude",
@@ -82,4 +84,16 @@ KIND = Kind(
     cwd_key=cwd_key,
     # Of interactive sessions, while they live; `procStart` is the start time in /proc/PID/stat.
     live_file="../sessions/{pid}.json",
+    dialect="claude",
+    beside="{cwd_key}/{id}/subagents/*.jsonl",
+    busy=r"\besc to interrupt\b",
+    # A numbered answer under the cursor (U+276F); the prompt, which stands between two rules, is
+    # not drawn meanwhile.
+    asks=(r"(?m)^ *\u276f \d+\. [^\n]*(?![\s\S]*^─{9,}[^\n]*\n\u276f(?! \d+\.))",),
+    # The last thing said: neither an answer nor another prompt stands below.
+    limited=(
+        rf"(?m)You['\u2019]ve (?:hit|reached) your\b[^\n]*{LAST_SAID}(?![\s\S]*\besc to interrupt)",
+        rf"(?m)API Error: [^\n]*\b429\b[^\n]*{LAST_SAID}(?![\s\S]*\besc to interrupt)",
+        rf"(?m)API error · Retrying in\b[^\n]*{LAST_SAID}",
+    ),
 )

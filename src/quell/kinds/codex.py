@@ -13,6 +13,8 @@ DAEMON = tuple(
     )
 )
 
+LAST_SAID = r"(?![\s\S]*^(?:[•■]|\u203a[\s\S]*^\u203a))"
+
 KIND = Kind(
     "codex",
     program="codex",
@@ -50,4 +52,11 @@ KIND = Kind(
     ),
     # Besides the file there are rows in state_5.sqlite and thread_history_1.sqlite.
     forget=("delete", "--force", "{id}"),
+    dialect="codex",
+    busy=r"\besc to interrupt\)",
+    # A numbered answer under the cursor (U+203A); the prompt bears the same sign and is not drawn
+    # meanwhile.
+    asks=(r"(?m)^\u203a \d+\. [^\n]*(?![\s\S]*^\u203a (?!\d+\. ))",),
+    # Below it stands the prompt, and nothing else.
+    limited=(rf"(?m)You['\u2019]ve hit your usage limit(?:[^\n]|\n(?!\n))*{LAST_SAID}",),
 )

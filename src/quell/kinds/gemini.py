@@ -43,4 +43,11 @@ KIND = Kind(
         "Error resuming session: Invalid session identifier",
         "Error resuming session: No previous sessions found",
     ),
+    dialect="gemini",
+    # Its file does not tell a finished answer from one whose tool is at work.
+    busy=r"(?m)^ [\u2800-\u28ff] [^\n]*\(esc to cancel",
+    busy_in_answers=True,
+    # A numbered answer under the cursor, in a box; the prompt is not drawn meanwhile.
+    asks=(r"(?m)^│ ● \d+\. [^\n│]*(?![\s\S]*^ >  )",),
+    limited=(r"(?m)(?<=│ )Usage limit reached[^\n│]*(?![\s\S]*^ >  )",),
 )

@@ -27,7 +27,23 @@ KIND = Kind(
         # Rows with a parent are subagents.
         newest="SELECT id FROM session WHERE directory = :cwd AND parent_id IS NULL"
         " ORDER BY time_updated DESC",
+        # With its subagents. A text is written when it is complete, so that a long one is silent.
+        touched="SELECT max(time_updated) FROM (SELECT time_updated FROM message"
+        " WHERE session_id IN (SELECT id FROM session WHERE :id IN (id, parent_id))"
+        " UNION ALL SELECT time_updated FROM part WHERE message_id IN (SELECT id FROM message"
+        " WHERE session_id IN (SELECT id FROM session WHERE :id IN (id, parent_id))"
+        " ORDER BY time_created DESC LIMIT 8))",
+        tail="SELECT json_object('message', json(data), 'running', (SELECT count(*) FROM part"
+        " WHERE message_id = message.id"
+        " AND json_extract(part.data, '$.state.status') IN ('pending', 'running')), 'timestamp',"
+        " strftime('%Y-%m-%dT%H:%M:%S', time_created / 1000, 'unixepoch'))"
+        " FROM message WHERE session_id = :id ORDER BY time_created DESC, id DESC LIMIT 8",
     ),
+    dialect="opencode",
+    busy=r"\besc interrupt\b",
+    busy_in_answers=True,
+    asks=(r"△ Permission required(?![\s\S]*╹▀)",),  # the frame of its prompt is not drawn meanwhile
+    limited=(r"[^\n⬝■]*\[retrying [^\n\]]*\](?![\s\S]*╹▀)",),
     forget=("session", "delete", "{id}"),
     lost=("Session not found", "Invalid session ID"),
 )

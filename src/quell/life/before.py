@@ -1,9 +1,11 @@
 """What must be seen while the agent still lives: its pane, screen, conversation, row."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from quell.core.agent import Agent
 from quell.core.climbing import Target
+from quell.core.death import UNSEEN
 from quell.core.errors import PlaceFailed, StoreFailed
 from quell.core.ladder import Ladder, Rung
 from quell.core.ports import Absent, PaneSighting, Present, World
@@ -25,6 +27,10 @@ class Way(NamedTuple):
     ending: Ending
     deregister: bool = False  # a run without any process is written off instead of refused
     capture_id: bool = True  # write the conversation's id into the row as well
+    details: Mapping[str, str] = {}  # run → why that one in particular
+
+    def ending_of(self, run: str) -> Ending:
+        return self.ending._replace(detail=self.details.get(run, self.ending.detail))
 
 
 class Doomed(NamedTuple):
@@ -101,12 +107,13 @@ def seen_in_pane(world: World, run: Run) -> Run:
 def no_process(world: World, run: Run, agent: Agent, way: Way) -> Receipt:
     """A run that was written down and never started, as far as anybody knows."""
     world.kernel.cancel(world.rundir(run.id))
-    receipt = no_pid_receipt(run, agent, way.ending, world.now())
+    receipt = no_pid_receipt(run, agent, way.ending_of(run.id), world.now())
     try:
         if way.deregister:
             world.kernel.discard(world.rundir(run.id))  # the order holds the caller's environment
-            receipt = receipt._replace(result=Result.ENDED, outcome=way.ending.outcome.value)
-            world.store.end(ended(run, way.ending, world.now()), receipt, ())
+            outcome = way.ending.outcome.value
+            receipt = receipt._replace(result=Result.ENDED, outcome=outcome, death=UNSEEN)
+            receipt = world.store.end(ended(run, way.ending_of(run.id), world.now()), receipt, ())
         else:
             world.store.spare(run.id, receipt)
     except StoreFailed as error:  # the others' endings must not wait for this

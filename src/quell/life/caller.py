@@ -1,7 +1,7 @@
 """Who is asking: the operator at a shell, or an agent."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from quell.core.errors import Refused
 from quell.core.ports import World
@@ -13,6 +13,7 @@ OPERATOR = "operator"
 class Caller(NamedTuple):
     by: str  # "operator", or "agent:luna"
     runs: tuple[str, ...] = ()  # the run it is in, and the runs around that one
+    agent: str = ""  # its name, if it is an agent
 
     @property
     def run(self) -> str:
@@ -28,10 +29,29 @@ def caller(world: World) -> Caller:
     if not mine:
         stamped = world.env.get("QUELL_RUN", "")
         mine = [run for run in live if stamped and run.id == stamped]
-    around = _with_parents(mine, live)
     if mine:
-        return Caller(f"agent:{mine[0].agent}", around)
+        return _agent(mine, live)
     return Caller(world.env.get("QUELL_ON_BEHALF") or OPERATOR)  # set by selfend.py
+
+
+def holder_of(world: World, token: str) -> Caller | None:
+    """Whoever was given this token at its start; None for one that is forged, or died with its run.
+
+    Only its digest is on record, so that equal time for every guess comes by itself."""
+    import hashlib
+
+    run = world.store.teamwork.run_of_token(hashlib.sha256(token.encode()).hexdigest())
+    return _agent([run], world.store.live_runs()) if run else None
+
+
+def _agent(mine: list[Run], live: list[Run]) -> Caller:
+    return Caller(f"agent:{mine[0].agent}", _with_parents(mine, live), mine[0].agent)
+
+
+def refuse(world: World, who: Caller, why: str, hint: str) -> NoReturn:
+    """Says no, and writes down who was told so."""
+    world.store.note("authority.refused", who.agent, who.run, {"by": who.by, "why": why})
+    raise Refused(why, hint)
 
 
 def _pids(run: Run) -> list[int]:

@@ -107,9 +107,12 @@ def _scan(world: World, agent: Agent, run: Run, kind: Kind) -> str:
         key = kind.cwd_key(cwd) if kind.cwd_key else ""
         pattern = template.replace("{cwd_key}", key).replace("{id8}", "*").replace("{id}", "*")
         for path in world.disk.glob(os.path.join(root, pattern)):
-            at, found = world.disk.touched_at(path) or 0.0, _id_of(world, path)
+            at = world.disk.touched_at(path) or 0.0
+            if at < since:
+                continue  # unread: there may be thousands
+            found = _id_of(world, path)
             here = found == last if last else _of_workspace(world, kind, path, cwd)
-            if at >= since and found and found not in others and here:
+            if found and found not in others and here:
                 newest.append((at, found))
     return max(newest)[1] if newest else ""
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from quell.core.climbing import Fall
 from quell.core.errors import StoreFailed
 from quell.core.lifecycle import Outcome
-from quell.core.ports import Over, Won, World
+from quell.core.ports import World
 from quell.core.process import Gone
 from quell.core.receipt import Pane, Receipt
 from quell.core.run import Ending, Run
+from quell.core.store import Over, Won
 from quell.life.before import Doomed, Way, looked_at, others_alive
 from quell.life.conversation import find_conversation
 from quell.life.exitkeys import type_exit
@@ -52,7 +53,7 @@ def claimed(world: World, run: Run, way: Way) -> Doomed | Receipt | None:
     dead = run.owner if run.owner and isinstance(world.kernel.look(run.owner), Gone) else None
     warnings: tuple[str, ...] = ()
     try:
-        claim = world.store.claim(run.id, way.ending, world.kernel.me(), dead)
+        claim = world.store.claim(run.id, way.ending_of(run.id), world.kernel.me(), dead)
     except StoreFailed as error:
         claim, warnings = Won(run), (UNRECORDED.format(error),)
     if isinstance(claim, Over):
@@ -99,18 +100,20 @@ def climb(world: World, doomed: Sequence[Doomed]) -> dict[str, Fall]:
 def finish(world: World, one: Doomed, fall: Fall, way: Way) -> Receipt:
     """Closes the pane last: closing it first would hang up a program in the middle of a write."""
     pane, trouble = closed_pane(world, one.run, fall)
-    receipt = receipt_of(one.run, one.agent, fall, way.ending, world.now())._replace(
+    asked = one.run.ending or way.ending_of(one.run.id)
+    receipt = receipt_of(one.run, one.agent, fall, asked, world.now())._replace(
         pane=pane,
         # Looked up again: a program writes its last words as it leaves, and KILL cuts them short.
         conversation=find_conversation(world, one.agent, one.conversation.found_by),
         screen=one.screen,
         warnings=(*one.warnings, *trouble, *fall.warnings),
     )
+    if asked.cleanup and not fall.survivors:
+        receipt = cleaned_up(world, one, receipt, asked.cleanup)
     receipt = recorded(world, one.run, receipt, fall)
     if one.mirrored is None or fall.survivors:
         return receipt
-    words = one.run.ending or way.ending
-    trouble = write_end(one.mirrored, words, receipt, capture_id=way.capture_id)
+    trouble = write_end(one.mirrored, asked, receipt, capture_id=way.capture_id)
     return receipt._replace(warnings=(*receipt.warnings, *trouble))
 
 
@@ -127,6 +130,20 @@ def closed_pane(world: World, run: Run, fall: Fall) -> tuple[Pane, tuple[str, ..
     return pane, (f"pane close failed for {pane.place}: {closing.why}",)
 
 
+def cleaned_up(world: World, one: Doomed, receipt: Receipt, mode: str) -> Receipt:
+    """Before the end is written: whoever finishes an interrupted ending cleans up as well."""
+    from quell.core.worktree import Cleanup
+    from quell.life.cleanup import cleaned
+
+    cleaning = cleaned(world, one.run, one.agent, Cleanup(mode))
+    if cleaning.state in ("removed", "gone"):
+        try:
+            world.store.set_worktree(cleaning.worktree, "cleaned")
+        except StoreFailed:
+            pass  # said with the ending, which cannot be written either
+    return receipt._replace(worktree=cleaning.worktree, cleaning=cleaning)
+
+
 def recorded(world: World, run: Run, receipt: Receipt, fall: Fall) -> Receipt:
     try:
         if fall.survivors:
@@ -136,7 +153,7 @@ def recorded(world: World, run: Run, receipt: Receipt, fall: Fall) -> Receipt:
             exit_code=fall.journal.exit_code, exit_signal=fall.journal.exit_signal
         )
         orphans = kept_orphans(run, fall.journal, agent_tag(world, run))
-        world.store.end(ended(run, ending, receipt.finished_at), receipt, orphans)
+        return world.store.end(ended(run, ending, receipt.finished_at), receipt, orphans)
     except StoreFailed as error:
         told = tuple(dict.fromkeys((*receipt.warnings, UNRECORDED.format(error))))
         receipt = receipt._replace(warnings=told)

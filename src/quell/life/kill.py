@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quell.core import ladder as ladders
-from quell.core.errors import BadRequest, QuellError, Refused
+from quell.core.errors import BadRequest, QuellError, Refused, StoreFailed
 from quell.core.ladder import Ladder
 from quell.core.lifecycle import Outcome
 from quell.core.ports import World
@@ -36,6 +36,9 @@ class KillWish(NamedTuple):
     yes: bool = False
     children: bool = True
     dry_run: bool = False
+    stalled: bool = False  # the longer ladder: an agent that hangs may need time to tidy up
+    tasks: str = ""  # fail, retry, requeue or leave; empty: by how it ended
+    cleanup: str = ""  # safe or force; empty: nothing is cleaned
 
 
 class Slain(NamedTuple):
@@ -51,7 +54,9 @@ def kill(world: World, wish: KillWish) -> list[Slain]:
     live = {run.agent for run in settle(world)}
     forget_dead(world)
     who = caller(world)
-    ending = Ending(Outcome.KILLED, who.by, "killed", wish.detail)
+    ending = Ending(
+        Outcome.KILLED, who.by, "killed", wish.detail, tasks=wish.tasks, cleanup=wish.cleanup
+    )
     ladder = chosen_ladder(world, wish)
     # Named live runs need no search of the machine for what others have left.
     crowd = Crowd(world, of_ended_runs(world, by_stamp=not live.issuperset(wish.targets)))
@@ -68,8 +73,24 @@ def kill(world: World, wish: KillWish) -> list[Slain]:
         ends = [OrphanEnd(orphan, orphan_preview(world, orphan, ending)) for orphan in orphans]
     else:
         ends = end_orphans(world, orphans, ladder, ending)
+        nobody_returns(world, crowd, chosen, who)
     by_orphan = {(end.orphan.run, end.orphan.process.pid): end.receipt for end in ends}
     return slain + [told(world, crowd, one, receipts, by_orphan) for one in chosen]
+
+
+def nobody_returns(world: World, crowd: Crowd, chosen: Sequence[Chosen], who: Caller) -> None:
+    """Whoever is meant and has ended already is not started again by the watch."""
+    over = [c.run for one in chosen for c in (*one.candidates, *one.ended) if not c.live]
+    runs = [crowd.runs[run] for run in dict.fromkeys(over) if run in crowd.runs]
+    runs = [run for run in runs if (agent := crowd.agents.get(run.agent)) and agent.restart > 0]
+    if not runs:
+        return
+    from quell.life.restart import call_off
+
+    try:
+        call_off(world, runs, who.by)
+    except StoreFailed:
+        return  # nor can anybody start a run that cannot be written down
 
 
 def groups_of(chosen: Sequence[Chosen]) -> list[str]:
@@ -101,6 +122,8 @@ def chosen_ladder(world: World, wish: KillWish) -> Ladder:
     settings = world.settings  # a broken file is said before anything is claimed
     if wish.force:
         return ladders.FORCE
+    if wish.stalled:
+        return ladders.with_grace(ladders.KILL_STALLED, wish.grace)
     grace = settings.kill_grace if wish.grace is None else wish.grace
     return ladders.with_grace(ladders.KILL, grace)
 
@@ -168,7 +191,8 @@ def told(
             told_runs.append(_elsewhere(world, crowd.runs[candidate.run]))
         else:
             told_runs.append(already_ended(world, crowd.runs[candidate.run]))
-    return Slain(one.target, one.label, tuple(dict.fromkeys(told_runs)))
+    each = {(receipt.agent, receipt.run, receipt.pid): receipt for receipt in told_runs}
+    return Slain(one.target, one.label, tuple(each.values()))
 
 
 def _with_children(crowd: Crowd, run: str, receipts: dict[str, Receipt]) -> list[Receipt]:

@@ -3,6 +3,7 @@
 from quell.core.ports import World
 from quell.core.receipt import Ended, Pane, Receipt, Result
 from quell.core.run import Ending, Run
+from quell.core.worktree import Cleaning, Cleanup
 from quell.life.before import others_alive, target_of
 from quell.life.conversation import find_conversation
 from quell.life.receipts import blank
@@ -11,6 +12,11 @@ from quell.life.receipts import blank
 def preview(world: World, run: Run, ending: Ending) -> Receipt:
     """A receipt that names every process, the pane and the conversation, and ended nothing."""
     agent = world.store.agent(run.agent)
+    cleaning = Cleaning()
+    if agent and ending.cleanup:
+        from quell.life.cleanup import preview_cleaning
+
+        cleaning = preview_cleaning(world, run, agent, Cleanup(ending.cleanup))
     members = world.kernel.members(target_of(world, run), others_alive(world))
     return blank(run.agent, Result.WOULD_END, world.now())._replace(
         run=run.id,
@@ -23,5 +29,7 @@ def preview(world: World, run: Run, ending: Ending) -> Receipt:
         started_at=run.started_at,
         processes=tuple(Ended(m.process.pid, m.command, m.via, "") for m in members),
         pane=Pane(run.place.name, run.place.pane),
+        worktree=cleaning.worktree,
+        cleaning=cleaning,
         **({"conversation": find_conversation(world, agent)} if agent else {}),
     )

@@ -2,6 +2,7 @@
 
 from quell.core.agent import Agent
 from quell.core.climbing import Fall
+from quell.core.death import Death, Scene, certificate, lived
 from quell.core.errors import (
     BadRequest,
     NoSuchAgent,
@@ -70,7 +71,18 @@ def receipt_of(run: Run, agent: Agent, fall: Fall, ending: Ending, at: str) -> R
         exit_signal=fall.journal.exit_signal,
         max_rss_kb=fall.journal.max_rss_kb,
         cpu_seconds=fall.journal.cpu_seconds,
+        death=death_of(run, fall, words, at),
     )
+
+
+def death_of(run: Run, fall: Fall, words: Ending, at: str) -> Death:
+    """How it died while quell was at it; nothing while something of it lives."""
+    if fall.survivors:
+        return Death()
+    journal = fall.journal._replace(processes=fall.processes, survivors=fall.survivors)
+    rungs = tuple(rung.rung for rung in fall.rungs if rung.reached)
+    seconds = lived(run.started_at, journal.at or at)
+    return certificate(words, journal, Scene(seconds, climbed=fall.began, rungs=rungs))
 
 
 def already_ended(world: World, run: Run) -> Receipt:

@@ -56,9 +56,11 @@ def running_helpers(world: World, kind: Kind) -> list[Helper]:
     ]
 
 
-def same_conversation(world: World, kind: str, conversation: str) -> Member | None:
+def same_conversation(
+    world: World, kind: str, conversation: str, everybody: list[Member] | None = None
+) -> Member | None:
     """A live process of that kind whose own command line names that conversation."""
-    for member in world.kernel.everybody():
+    for member in world.kernel.everybody() if everybody is None else everybody:
         if conversation in member.command:
             argv = world.kernel.argv(member.process.pid)
             if conversation in argv and world.recognise(argv) == kind:
@@ -82,15 +84,17 @@ def ended_again(world: World, receipt: Receipt, member: Member, helpers: list[He
 
 def resurrections(world: World) -> list[Resurrected]:
     """Ended agents whose conversation lives now, outside of any run of ours."""
+    ended = {name for name, run in world.store.last_runs().items() if _over(run, world)}
+    watched = [a for a in world.store.agents() if a.name in ended and a.conversation]
+    if not watched:
+        return []
     owned = {p.pid for run in world.store.live_runs() for p in (run.keeper, run.process) if p}
+    everybody = world.kernel.everybody()  # once: there may be hundreds of ended agents
     found: list[Resurrected] = []
-    for name, run in world.store.last_runs().items():
-        agent = world.store.agent(name) if _over(run, world) else None
-        if agent is None or not agent.conversation:
-            continue
-        member = same_conversation(world, agent.kind, agent.conversation)
+    for agent in watched:
+        member = same_conversation(world, agent.kind, agent.conversation, everybody)
         if member and member.process.pid not in owned:
-            found.append(Resurrected(name, agent.conversation, member))
+            found.append(Resurrected(agent.name, agent.conversation, member))
     return found
 
 

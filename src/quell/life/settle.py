@@ -1,11 +1,16 @@
 """Takes in what keepers wrote while nobody was there. Bookkeeping only: it signals nothing."""
 
+import os
+
+from quell.core.agent import Agent
 from quell.core.climbing import Journal
-from quell.core.errors import StoreFailed
+from quell.core.death import Death, Scene, certificate, lived
+from quell.core.errors import PlaceFailed, StoreFailed
 from quell.core.lifecycle import Outcome, State
 from quell.core.ports import World
 from quell.core.process import Gone
 from quell.core.receipt import Conversation, Pane, Proof, Receipt, Result, Survivor
+from quell.core.redact import kept_screen
 from quell.core.run import Ending, Orphan, Run
 
 
@@ -40,6 +45,8 @@ def settled(world: World, run: Run) -> Run | None:
     if journal.process and run.state is State.SPAWNING and not _owner_busy(world, run, journal):
         world.store.born(born(run, journal))
         run = world.store.run(run.id) or run
+    if _owner_busy(world, run, journal) or _unfinished(run):
+        return run  # whoever is at it has seen more, and writes the better receipt
     if journal.ended or _lost(world, run, journal):
         record_end(world, run, journal)
         world.kernel.discard(world.rundir(run.id))
@@ -59,10 +66,13 @@ def _owner_busy(world: World, run: Run, journal: Journal) -> bool:
     return not isinstance(world.kernel.look(run.owner), Gone)
 
 
+def _unfinished(run: Run) -> bool:
+    """More was asked for than bookkeeping: the watch, or the next kill, finishes such an ending."""
+    return bool(run.state is State.STOPPING and run.ending and run.ending.cleanup)
+
+
 def _lost(world: World, run: Run, journal: Journal) -> bool:
     """Nothing of it is left, and nobody saw it go. A keeper's death alone does not mean that."""
-    if _owner_busy(world, run, journal):
-        return False
     watched = [p for p in (run.keeper, run.process, journal.keeper, journal.process) if p]
     if not watched or not all(isinstance(world.kernel.look(p), Gone) for p in watched):
         return False
@@ -90,7 +100,9 @@ def _ending_of(receipt: Receipt) -> Ending:
 
 def record_end(world: World, run: Run, journal: Journal) -> Receipt:
     """Writes down an end that quell did not cause, or whose causer did not live to write it."""
-    ending = judged(run._replace(ending=run.ending or _given_up(world, run)), journal)
+    if run.ending is None and (tried := _given_up(world, run)):
+        run = run._replace(ending=tried, rung="kill")
+    ending = judged(run, journal)
     at = journal.at or world.now()
     agent = world.store.agent(run.agent)
     receipt = Receipt(
@@ -113,16 +125,50 @@ def record_end(world: World, run: Run, journal: Journal) -> Receipt:
         kept=journal.kept,
         pane=Pane(run.place.name, run.place.pane),
         conversation=Conversation(agent.conversation if agent else ""),
+        screen=_last_screen(world, run),
         detail=ending.detail,
         exit_code=journal.exit_code,
         exit_signal=journal.exit_signal,
         max_rss_kb=journal.max_rss_kb,
         cpu_seconds=journal.cpu_seconds,
+        death=_death(world, run, agent, journal, run.ending or ending, at),
     )
-    world.store.end(
+    return world.store.end(
         ended(run, ending, at), receipt, kept_orphans(run, journal, agent_tag(world, run))
     )
-    return receipt
+
+
+def _last_screen(world: World, run: Run) -> str:
+    """What its log or, as its keeper kept it, its pane showed last."""
+    try:
+        if run.place.log:
+            return kept_screen(world.place(run.place.name).screen(run.place))
+    except PlaceFailed:
+        return ""
+    kept = world.disk.tail(os.path.join(world.rundir(run.id), "screen")) or b""
+    return kept_screen(kept.decode("utf-8", "replace"))
+
+
+def _death(
+    world: World, run: Run, agent: Agent | None, journal: Journal, ending: Ending, at: str
+) -> Death:
+    rungs = (*(rung.rung for rung in journal.rungs), run.rung)
+    helpers = _helpers(world, agent, journal)
+    seconds = lived(run.started_at, at)
+    # A claim alone ends nobody: a rung is written down before it is climbed.
+    return certificate(ending, journal, Scene(seconds, bool(run.rung), rungs, helpers))
+
+
+def _helpers(world: World, agent: Agent | None, journal: Journal) -> tuple[str, ...]:
+    """Vendor's supervisors that are alive; only asked for an end that nobody here caused."""
+    if agent is None or agent.kind not in world.kind_names():
+        return ()
+    if journal.cause not in ("exit", "signal") or journal.exit_code == 0:
+        return ()
+    from quell.life.resurrection import running_helpers
+
+    found = running_helpers(world, world.kind(agent.kind))
+    return tuple(f"{helper.pattern} (ended by: {helper.off})" for helper in found)
 
 
 def _given_up(world: World, run: Run) -> Ending | None:
@@ -145,7 +191,8 @@ def judged(run: Run, journal: Journal) -> Ending:
     if run.ending is not None and journal.cause in ("asked", ""):
         return run.ending._replace(exit_code=code, exit_signal=number)
     if journal.failure:
-        return Ending(Outcome.FAILED, "keeper", "not_started", journal.failure, code)
+        ending = Ending(Outcome.FAILED, "keeper", "not_started", journal.failure, code)
+        return ending._replace(tasks="requeue")  # nobody has begun it
     if journal.cause == "hangup":  # a person closed the pane: a decision, not an accident
         return Ending(Outcome.STOPPED, "terminal", "pane_closed", "", code, number)
     if journal.cause == "signal":

@@ -12,7 +12,7 @@ from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
 from quell.life.orphans import living_orphans
 from quell.life.settle import settle
-from quell.life.view import AgentView, view_of
+from quell.life.view import UNKNOWN, AgentView, last_activity, view_of
 
 
 class Story(NamedTuple):
@@ -34,7 +34,7 @@ def show(world: World, name: str) -> Story:
     runs = world.store.runs_of(agent.name)
     conversation = find_conversation(world, agent)
     return Story(
-        view=view_of(world, agent, runs[0]),
+        view=view_of(world, agent, runs[0], last_activity(world).get(runs[0].id, UNKNOWN)),
         agent=agent,
         runs=runs,
         members=members(world, runs[0]),

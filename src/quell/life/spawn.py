@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 from quell.core.agent import Agent, checked_name, next_name
 from quell.core.climbing import Journal, Order
-from quell.core.environment import agent_environment
+from quell.core.environment import SESSION_DIR, agent_environment
 from quell.core.errors import BadRequest, LaunchFailed, QuellError
 from quell.core.kind import Kind
 from quell.core.lifecycle import State
 from quell.core.ports import Launch, World
 from quell.core.run import Place, Run
+from quell.core.worktree import Tree
 from quell.life.caller import caller
+from quell.life.environment import forget_environment, kept_environment
 from quell.life.settle import born, record_end, settle
 
 
@@ -33,6 +35,8 @@ class Wish(NamedTuple):
     task: str = ""
     keep: tuple[str, ...] = ()
     grace: float | None = None
+    restart: int = 0  # how often the watch may start it again after an unplanned end
+    worktree: str = ""  # a branch: it works in a git worktree of its own, made for it
 
 
 class Spawned(NamedTuple):
@@ -43,22 +47,33 @@ class Spawned(NamedTuple):
 def spawn(world: World, wish: Wish) -> Spawned:
     """Starts it in a place of its own and returns once its process is seen; raises if it is not."""
     settle(world)
-    agent = agent_of(world, wish)
+    agent = agent_of(world, with_worktree(world, wish))
     argv = world.kind(agent.kind).start_argv(agent.conversation, agent.args)
     return start(world, agent, argv, session=wish.session, grace=wish.grace)
 
 
 def start(
-    world: World, agent: Agent, argv: tuple[str, ...], *, session: str = "", grace: float | None
+    world: World,
+    agent: Agent,
+    argv: tuple[str, ...],
+    *,
+    session: str = "",
+    grace: float | None = None,
+    after: Run | None = None,
 ) -> Spawned:
-    """One new run of `agent`; the record is there before the process is."""
+    """One new run of `agent`, perhaps in place of an ended one; written down before it begins."""
     check_words(agent, argv)
+    replaced = world.store.runs_of(agent.name)[:1]
     terminal = world.place(agent.place)
-    run = new_run(world, agent, Place(agent.place, session=session, server=agent.server))
+    place = Place(agent.place, session=session, server=agent.server)
+    run = new_run(world, agent, place, after)
     world.store.add_run(agent, run)
     rundir = world.rundir(run.id)
     try:
-        cradle = world.kernel.prepare(rundir, order(world, agent, run, argv, grace))
+        env = kept_environment(world, after) if after else None
+        cradle = world.kernel.prepare(
+            rundir, order(world, agent, run, argv, grace, world.env if env is None else env)
+        )
         place = terminal.open(
             Launch(
                 run=run.id,
@@ -73,7 +88,10 @@ def start(
     except (QuellError, OSError) as error:
         raise never_began(world, run, error) from error
     journal = world.kernel.await_birth(cradle, world.settings.spawn_timeout)
-    return Spawned(agent, seen_born(world, run._replace(place=place), journal))
+    run = seen_born(world, run._replace(place=place), journal)
+    for last in replaced:
+        forget_environment(world, last)
+    return Spawned(agent, run)
 
 
 def never_began(world: World, run: Run, error: QuellError | OSError) -> QuellError:
@@ -106,19 +124,33 @@ def seen_born(world: World, run: Run, journal: Journal) -> Run:
 def run_here(world: World, wish: Wish, place: Place) -> None:
     """Becomes the keeper of a new run in this very terminal. Returns never."""
     settle(world)
-    agent = agent_of(world, wish._replace(place=place.name))
+    agent = agent_of(world, with_worktree(world, wish)._replace(place=place.name))
     argv = world.kind(agent.kind).start_argv(agent.conversation, agent.args)
     check_words(agent, argv)
     run = new_run(world, agent, place)
     world.store.add_run(agent, run)
     rundir = world.rundir(run.id)
     try:
-        cradle = world.kernel.prepare(rundir, order(world, agent, run, argv, wish.grace))
+        wanted = order(world, agent, run, argv, wish.grace, world.env)
+        cradle = world.kernel.prepare(rundir, wanted)
     except OSError as error:
         raise never_began(world, run, error) from error
     os.close(cradle.fifo)
     world.store.close()
     world.kernel.become_keeper(rundir)
+
+
+def with_worktree(world: World, wish: Wish) -> Wish:
+    """The wish, to be started in a worktree that is made for it, if it asks for one."""
+    if not wish.worktree:
+        return wish
+    near = os.path.normpath(os.path.join(world.cwd, wish.cwd))
+    tree = world.worktrees().describe(near)
+    if not isinstance(tree, Tree):
+        raise BadRequest(f"{near} is in no git repository", "--worktree needs one: cd there")
+    repository = os.path.dirname(tree.common_dir)
+    path = os.path.join(repository, ".worktrees", wish.worktree.replace("/", "-"))
+    return wish._replace(cwd=world.worktrees().create(near, path, wish.worktree, "HEAD").top)
 
 
 def agent_of(world: World, wish: Wish) -> Agent:
@@ -155,6 +187,7 @@ def agent_of(world: World, wish: Wish) -> Agent:
         keep=wish.keep,
         conversation=first_conversation(world, kind, wish.args),
         created_at=world.now(),
+        restart=wish.restart,
     )
 
 
@@ -173,8 +206,8 @@ def check_words(agent: Agent, argv: tuple[str, ...]) -> None:
         raise BadRequest(f"a word for '{agent.name}' holds a null byte", "leave it out")
 
 
-def new_run(world: World, agent: Agent, place: Place) -> Run:
-    return Run(
+def new_run(world: World, agent: Agent, place: Place, after: Run | None = None) -> Run:
+    run = Run(
         id=world.new_id(),
         agent=agent.name,
         host=world.host,
@@ -183,27 +216,42 @@ def new_run(world: World, agent: Agent, place: Place) -> Run:
         started_at=world.now(),
         parent=caller(world).run,
         owner=world.kernel.me(),
+        task=agent.task,
     )
+    if after is None:
+        return run
+    return run._replace(restarted_from=after.id, attempt=after.attempt + 1, parent=after.parent)
 
 
 def order(
-    world: World, agent: Agent, run: Run, argv: tuple[str, ...], grace: float | None
+    world: World,
+    agent: Agent,
+    run: Run,
+    argv: tuple[str, ...],
+    grace: float | None,
+    env: Mapping[str, str],
 ) -> Order:
     kind = world.kind(agent.kind)
     return Order(
         argv=argv,
         cwd=agent.cwd,
-        env=agent_environment(world.env, agent.env, kind.strip_env, stamp(world, agent, run)),
+        env=agent_environment(env, agent.env, kind.strip_env, stamp(world, agent, run)),
         grace=world.settings.children_grace if grace is None else grace,
         keep=(*world.settings.children_keep, *agent.keep),
         shared=tuple((helper.pattern, ",".join(helper.serves)) for helper in kind.helpers),
+        again=agent.restart > 0,
     )
 
 
 def stamp(world: World, agent: Agent, run: Run) -> Mapping[str, str]:
     """What every descendant inherits, and is found by."""
-    return {
+    told = {
         "QUELL_RUN": run.id,
         "QUELL_AGENT": agent.name,
         "QUELL_HEARTBEAT": os.path.join(world.rundir(run.id), "heartbeat"),
     }
+    if SESSION_DIR in dict(agent.env):  # asked for; each run gets its own
+        from quell.life.cleanup import make_session_dir
+
+        told[SESSION_DIR] = make_session_dir(world, run.id)
+    return told

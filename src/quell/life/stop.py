@@ -21,6 +21,7 @@ from quell.life.kill import (
     doomed_runs,
     end_all,
     groups_of,
+    nobody_returns,
     self_target,
     told,
 )
@@ -65,6 +66,8 @@ def stop(world: World, wish: StopWish) -> list[Slain]:
     else:
         receipts = end_all(world, who, runs, way, "stop")
     left = {} if wish.dry_run else stopped_before(world, chosen)
+    if not wish.dry_run:
+        nobody_returns(world, crowd, chosen, who)
     slain += [told(world, crowd, one, receipts, left) for one in chosen]
     return purged(world, slain) if wish.purge and not wish.dry_run else slain
 

@@ -1,5 +1,6 @@
 """Who is there and how they are. Looks; ends nothing."""
 
+import json
 import os
 from typing import Any, NamedTuple
 
@@ -9,6 +10,9 @@ from quell.core.ports import World
 from quell.core.process import Gone, Unknown
 from quell.core.run import Run
 from quell.life.settle import settle
+
+UNKNOWN = "unknown"
+FRESH = 120.0  # seconds for which the watch's last verdict is worth showing
 
 
 class AgentView(NamedTuple):
@@ -49,17 +53,37 @@ def list_agents(world: World, *, everybody: bool = False) -> list[AgentView]:
     runs = world.store.last_runs() | live if everybody else live
     unknown = Agent("?", "?", "?")
     ordered = sorted(runs.values(), key=lambda run: run.started_at)
-    return [view_of(world, agents.get(run.agent, unknown), run) for run in ordered]
+    judged = last_activity(world)
+    return [
+        view_of(world, agents.get(run.agent, unknown), run, judged.get(run.id, UNKNOWN))
+        for run in ordered
+    ]
 
 
-def view_of(world: World, agent: Agent, run: Run) -> AgentView:
+def last_activity(world: World) -> dict[str, str]:
+    """Run → what the last look at it found, unless that was long ago; a list looks at nobody."""
+    texts = world.store.memories()
+    now = world.clock() if texts else None
+    found: dict[str, str] = {}
+    for run, text in texts.items():
+        try:
+            told = json.loads(text)
+            _, awake, _, boot = told["at"]
+            if now and boot == now.boot and now.awake - awake <= FRESH:
+                found[run] = str(told["activity"])
+        except (ValueError, KeyError, TypeError):
+            continue  # not ours to explain here: quell explain looks afresh
+    return found
+
+
+def view_of(world: World, agent: Agent, run: Run, activity: str = UNKNOWN) -> AgentView:
     age = heartbeat_age(world, run) if run.live else None
     return AgentView(
         name=run.agent,
         kind=agent.kind,
         state=run.state.value,
         outcome=run.ending.outcome.value if run.ending and not run.live else "",
-        activity="unknown" if run.live else "",
+        activity=activity if run.live else "",
         pid=run.process.pid if run.process else None,
         place=run.place.name,
         pane=run.place.pane,

@@ -1,157 +1,285 @@
-"""One round of the watch: brings the registry file, the store and reality together again.
+"""The watch: one process a host that keeps the books true and notices who no longer works.
 
-Only live rows are touched: an end that somebody decided (stopped, archived, terminated) stays.
+Each round: take in what keepers wrote, finish endings that were interrupted, judge everybody, act
+by policy, start again what should come back. Everything it does is an event, so that its log is
+the audit trail. It holds nothing that matters in its own memory: killed at any moment, the next
+watcher, or the next command, goes on from the store.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
-from quell.core.errors import Ambiguous, PlaceFailed, RegistryFailed
+from quell.core import ladder as ladders
+from quell.core.errors import BadRequest, QuellError, Refused, StoreFailed
 from quell.core.lifecycle import Outcome, State
-from quell.core.ports import Registry, Row, World
-from quell.core.run import Place, Run
-from quell.core.stopping import OWN_ID, row_end
-from quell.life.adopt import shown_program
-from quell.life.capture import capture
-from quell.life.conversation import find_conversation
-from quell.life.listed import agent_of, agents_pane, programs_in
-from quell.life.mirror import speaks_of
-from quell.life.resurrection import Resurrected, resurrections
+from quell.core.policy import Policy, parsed_policy, parsed_rules, policy_of
+from quell.core.ports import World
+from quell.core.process import Alive, Gone
+from quell.core.run import Ending, Run
+from quell.core.stall import Activity
+from quell.core.watched import Drift, Told, Trouble
+from quell.core.worktree import Cleanup
+from quell.life.before import Way
+from quell.life.ending import end_runs
+from quell.life.looks import Eyes
+from quell.life.orphans import forget_dead
+from quell.life.reconcile import reconcile
+from quell.life.restart import next_due, plan_restarts, start_due
 from quell.life.settle import settle
+from quell.life.stalled import (
+    Judged,
+    details_of,
+    end_if_still,
+    judged,
+    patience_of,
+    verdicts,
+    write_down,
+)
 
-LIVE = ("running", "unknown")
-SURE = ("live", "hook")
+T = TypeVar("T")
 
-
-class Drift(NamedTuple):
-    """One place where the file, the store and the machine disagreed."""
-
-    kind: str  # dead, unlisted, conversation, resurrected, store
-    session: str
-    what: str
-    done: str  # what was done about it; empty: nothing
-
-
-def watch_once(world: World, *, dry_run: bool = False) -> list[Drift]:
-    """Looks once at everything and mends what is surely wrong; says what it could not see."""
-    live = settle(world)
-    drifts = [_told(one) for one in resurrections(world)]
-    registry = world.registry(world.cwd)
-    if registry is None:
-        return drifts
-    for row in registry.rows():
-        if row.status in LIVE:
-            drifts += _of_row(world, registry, row, live, dry_run=dry_run)
-    return drifts + _unlisted(world, registry, live)
+BY = "watch"
+WORTH_TELLING = (Activity.STALLED, Activity.WAITING)  # work and rest come and go all day
+SHORTEST, LONGEST = 0.05, 3600.0  # seconds between two rounds
+BIRTH = 0.5  # seconds in which a spawn usually comes to something
+BREATH = 0.05  # between two pulses: a burst of deaths is taken in together
 
 
-def _told(one: Resurrected) -> Drift:
-    what = f"conversation {one.conversation} is alive again as PID {one.member.process.pid}"
-    return Drift("resurrected", one.agent, what, "")
+class WatchWish(NamedTuple):
+    policy: str = ""  # report, stop or kill; empty: as configured
+    rules: tuple[str, ...] = ()  # "tag:night=kill", after the configured ones
+    interval: float | None = None
+    older_than: float | None = None
 
 
-def _of_row(
-    world: World, registry: Registry, row: Row, live: list[Run], *, dry_run: bool
-) -> list[Drift]:
-    run = next((r for r in live if speaks_of(row, r)), None)
-    there = run is not None or _session_exists(world, row)
-    if there is None:
-        return [Drift("unseen", row.name, "tmux did not answer; the row was left as it is", "")]
-    if not there:
-        return [_dead(world, registry, row, dry_run=dry_run)]
-    run = run or _stranger(world, row)
-    return _new_conversation(world, registry, row, run, dry_run=dry_run) if run else []
+def watch(world: World, wish: WatchWish) -> Iterator[Told]:
+    """Watches for ever; yields what happens, whoever did it. Refused while another watches."""
+    watcher = Watch(world, wish)
+    watcher.take_lease()
+    return watcher.live()
 
 
-def _stranger(world: World, row: Row) -> Run | None:
-    """A session that something else started, as far as it can be looked at without a record."""
-    try:
-        panes = dict(world.sessions().panes(row.name, row.tmux_server))
-        pane = agents_pane(world, row)
-    except (PlaceFailed, Ambiguous):
-        return None
-    process = world.kernel.identify(shown_program(world, panes.get(pane, 0)))
-    place = Place("tmux", pane, row.tmux_server, session=row.name)
-    return Run("", row.name, world.host, State.RUNNING, place, "", process=process)
+class Round(NamedTuple):
+    """What a single round found and did."""
+
+    drifts: list[Drift]
+    judged: list[Judged]
+    told: list[Told]
 
 
-def _session_exists(world: World, row: Row) -> bool | None:
-    """None when tmux does not answer: not seeing is not dying."""
-    try:
-        return world.sessions().has_session(row.name, row.tmux_server)
-    except PlaceFailed:
-        return None
-
-
-def _dead(world: World, registry: Registry, row: Row, *, dry_run: bool) -> Drift:
-    """A stop that could not be written at its time is written now; all else was terminated."""
-    last = next((run for run in world.store.last_runs().values() if speaks_of(row, run)), None)
-    outcome, ending = Outcome.TERMINATED, last.ending if last else None
-    changes = row_end(outcome, "auto_detected", world.now(), graceful=False)
-    changes["termination_mode"] = "auto-detected"
-    asked = ending and ending.outcome is Outcome.STOPPED and ending.by != "terminal"
-    if last and ending and asked:
-        outcome = ending.outcome
-        changes = row_end(outcome, ending.reason, last.ended_at, graceful=False)
-    what = "the row says running, but its tmux session is dead"
-    drift = Drift("dead", row.name, what, "" if dry_run else outcome.value)
-    return drift if dry_run else _written(registry, row, changes, drift)
-
-
-def _new_conversation(
-    world: World, registry: Registry, row: Row, run: Run, *, dry_run: bool
-) -> list[Drift]:
-    agent = world.store.agent(run.agent) if run.id else None
-    agent = agent or agent_of(world, row, None)._replace(conversation="")
-    own = OWN_ID.get(agent.kind)
-    if own is None:
-        return []
-    found = capture(world, agent, run, registry, row)
-    if not found.conversation or found.conversation == row.conversation:
-        return []
-    if not run.id and found.found_by not in SURE:  # the newest file may be anybody's
-        return []
-    if find_conversation(world, agent._replace(conversation=found.conversation)).exists is False:
-        return []  # nothing was said in it yet: the null of the row says so
-    what = f"its conversation is {found.conversation}"
+def watch_once(world: World, wish: WatchWish, *, dry_run: bool = False) -> Round:
+    """One round; with `dry_run`, only its looks."""
     if dry_run:
-        return [Drift("conversation", row.name, what, "")]
-    if run.id:
-        world.store.set_conversation(agent.name, found.conversation)
-    drift = Drift("conversation", row.name, what, "recorded")
-    return [_written(registry, row, {own: found.conversation}, drift)]
+        drifts = reconcile(world, dry_run=True)
+        return Round(drifts, judged(world, patience_of(world, wish.older_than)), [])
+    watcher = Watch(world, wish)
+    told = list(watcher.round())
+    return Round([one for one in told if isinstance(one, Drift)], watcher.found, told)
 
 
-def _written(registry: Registry, row: Row, changes: Mapping[str, object], drift: Drift) -> Drift:
-    try:
-        registry.update(row.name, changes)
-    except RegistryFailed as error:
-        return drift._replace(what=f"{drift.what}; not written: {error}", done="")
-    return drift
+def checked_interval(seconds: float) -> float:
+    if not SHORTEST <= seconds <= LONGEST:
+        raise BadRequest(
+            f"an interval of {seconds} seconds is not between {SHORTEST} and {LONGEST:.0f}",
+            "give it in seconds, for example 15",
+        )
+    return seconds
 
 
-def _unlisted(world: World, registry: Registry, live: list[Run]) -> list[Drift]:
-    """Agents in tmux that the file does not know: ours anywhere, others' on the rows' servers."""
-    rows = registry.rows()
-    ours = [run for run in live if run.place.name == "tmux"]
-    drifts = [
-        Drift("unlisted", run.place.session, f"'{run.agent}' runs, but has no row", "")
-        for run in ours
-        if not any(speaks_of(row, run) for row in rows)
-    ]
-    for server in dict.fromkeys(row.tmux_server for row in rows):
-        known = {row.name.replace(".", "_").replace(":", "_") for row in rows}
-        known |= {run.place.session for run in ours}
-        for name, kind in _agents_on(world, server):
-            if name not in known:
-                drifts.append(Drift("unlisted", name, f"a {kind} runs in it, but has no row", ""))
-    return drifts
+def worth_telling(one: Judged) -> bool:
+    now, before = one.verdict.activity, one.told
+    return now != before and (now in WORTH_TELLING or before in WORTH_TELLING)
 
 
-def _agents_on(world: World, server: str) -> list[tuple[str, str]]:
-    try:
-        names = world.sessions().names(server)
-        shown = [(name, programs_in(world, Row(name, "", tmux_server=server))) for name in names]
-    except PlaceFailed:
-        return []  # said with the rows of that server
-    return [(name, k) for name, panes in shown for k in panes.values() if k != "command"]
+def checked_cleanup(word: str) -> str:
+    if word and word not in set(Cleanup):
+        raise BadRequest(
+            f"watch.cleanup = '{word}' is unknown", f"use one of {', '.join(Cleanup)}, or nothing"
+        )
+    return word
+
+
+def lease_name(host: str) -> str:
+    """A host may be called anything; a file may not."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", host):
+        from hashlib import sha256
+
+        host = sha256(host.encode(errors="surrogateescape")).hexdigest()
+    return f"watch-{host}.lock"
+
+
+class Watch:
+    def __init__(self, world: World, wish: WatchWish) -> None:
+        settings = world.settings
+        self.world = world
+        asked = settings.watch_interval if wish.interval is None else wish.interval
+        self.interval = checked_interval(asked)
+        self.patience = patience_of(world, wish.older_than)
+        self.usual = parsed_policy(wish.policy or settings.stall_policy)
+        self.rules = parsed_rules((*settings.stall_policies, *wish.rules))
+        self.cleanup = checked_cleanup(settings.stall_cleanup)
+        self.runs = os.path.dirname(world.rundir("any"))  # where new runs appear
+        self.eyes = Eyes(world)
+        self.last_event = max((event.id for event in world.store.events(0, "", 1)), default=0)
+        self.found: list[Judged] = []  # in the last round
+        self.troubles: list[Trouble] = []
+        self.store_failed = False
+        self.known: set[Told] = set()  # drifts and troubles that were told already
+
+    def take_lease(self) -> None:
+        """One watcher a host; the kernel gives the lease back when its holder dies."""
+        path = os.path.join(self.world.home, lease_name(self.world.host))
+        try:
+            for folder in (self.world.home, self.runs):
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+            if self.world.kernel.lease(path):
+                return
+        except OSError as error:
+            raise Refused(
+                f"cannot take the lease {path}: {error.strerror}",
+                "quell doctor looks at the state directory",
+            ) from error
+        other = self.world.store.watcher(self.world.host)
+        pid = f"PID {other.process.pid}" if other and other.process else "another process"
+        raise Refused(
+            f"{pid} watches here already", "one is enough; quell watch --once does a single round"
+        )
+
+    # -- the loop -----------------------------------------------------------------------------
+
+    def live(self) -> Iterator[Told]:
+        clock = self.world.clock
+        while True:
+            yield from self.round()
+            until = clock().awake + self.interval
+            while (left := until - clock().awake) > 0:
+                self.sleep(left)
+                if clock().awake < until:  # somebody came or went, or a restart is due
+                    yield from self.pulse()
+                    self.world.kernel.wait([], BREATH)
+
+    def sleep(self, seconds: float) -> None:
+        """Until somebody dies or is started, or something is due."""
+        here = self.tried(self.here) or []
+        first = [run.keeper or run.process for run in here]
+        look = self.world.kernel.look
+        watched = [process for process in first if process and isinstance(look(process), Alive)]
+        due = self.tried(lambda: next_due(self.world))
+        if any(run.state is State.SPAWNING for run in here):
+            seconds = min(seconds, BIRTH)  # whom to watch is known once it is born
+        seconds = seconds if due is None else min(seconds, due)
+        self.world.kernel.wait(watched, seconds, self.runs)
+
+    def here(self) -> list[Run]:
+        return [run for run in self.world.store.live_runs() if run.host == self.world.host]
+
+    def round(self) -> Iterator[Told]:
+        """Everything once. A step that fails is told, and does not keep the others from theirs."""
+        self.troubles = []
+        if self.store_failed:
+            self.tried(self.reconnect)
+        drifts = self.tried(lambda: reconcile(self.world)) or []
+        for step in (self.take_in, self.finish_interrupted, self.judge, self.bring_back):
+            self.tried(step)
+        self.tried(lambda: self.world.store.watching(self.world.host, self.world.kernel.me()))
+        yield from self.news(drifts)
+
+    def pulse(self) -> Iterator[Told]:
+        """What cannot wait for the next round: a death, and the restart that follows."""
+        self.troubles = []
+        for step in (self.take_in, self.bring_back):
+            self.tried(step)
+        yield from self.news(())
+
+    def tried(self, step: Callable[[], T]) -> T | None:
+        try:
+            return step()
+        except QuellError as error:
+            self.store_failed |= isinstance(error, StoreFailed)
+            self.troubles.append(Trouble(str(error)))
+            return None
+
+    def reconnect(self) -> None:
+        """The file may be another by now; in a new one, everything is news."""
+        self.world.reconnect()
+        self.store_failed = False
+        newest = max((event.id for event in self.world.store.events(0, "", 1)), default=0)
+        self.last_event = self.last_event if newest >= self.last_event else 0
+
+    def news(self, drifts: Sequence[Drift]) -> Iterator[Told]:
+        events = self.tried(lambda: self.world.store.events(self.last_event, "", 10_000))
+        for event in events or ():
+            self.last_event = event.id
+            yield event
+        now: set[Told] = {*drifts, *self.troubles}
+        yield from (one for one in (*drifts, *self.troubles) if one not in self.known)
+        self.known = now
+
+    # -- the steps ----------------------------------------------------------------------------
+
+    def take_in(self) -> None:
+        settle(self.world)
+        forget_dead(self.world)
+
+    def finish_interrupted(self) -> None:
+        """Endings whose owner died, and spawns that never came to anything."""
+        for run in self.here():
+            if not self.abandoned(run):
+                continue
+            if run.state is State.STOPPING and run.ending:
+                grace = self.world.settings.kill_grace
+                ladder = ladders.with_grace(ladders.KILL, grace)
+                end_runs(self.world, [run], Way(ladder, run.ending, deregister=True))
+            elif run.state is State.SPAWNING:
+                ending = Ending(Outcome.FAILED, BY, "not_started", "whoever started it died")
+                end_runs(self.world, [run], Way(ladders.FORCE, ending, deregister=True))
+
+    def abandoned(self, run: Run) -> bool:
+        return run.owner is not None and isinstance(self.world.kernel.look(run.owner), Gone)
+
+    def judge(self) -> None:
+        live = self.world.store.live_runs()
+        found = verdicts(self.world, self.eyes, live, self.patience, 2 * self.interval)
+        self.found = found
+        news = [one for one in found if worth_telling(one)]
+        for one in news:
+            self.tell(one)
+        # What anybody else has seen meanwhile is not told yet; what is told here, once.
+        write_down(self.world, [one._replace(told=one.verdict.activity.value) for one in news])
+        self.act([one for one in found if one.verdict.activity is Activity.STALLED])
+
+    def tell(self, one: Judged) -> None:
+        told = {"activity": one.verdict.activity.value, "was": one.told, "why": one.verdict.why}
+        policy = policy_of(one.agent, self.usual, self.rules).value
+        self.world.store.note(
+            "watch.verdict", one.agent.name, one.run.id, told | {"policy": policy}
+        )
+
+    def act(self, stalled: Sequence[Judged]) -> None:
+        """By policy, all of one kind side by side."""
+        for policy in (Policy.STOP, Policy.KILL):
+            for comes_back in (False, True):
+                doomed = [
+                    one
+                    for one in stalled
+                    if policy_of(one.agent, self.usual, self.rules) is policy
+                    and (one.agent.restart > one.run.attempt) == comes_back
+                ]
+                if doomed:
+                    way = self.way(policy, doomed, comes_back=comes_back)
+                    end_if_still(self.world, doomed, self.patience, way)
+
+    def way(self, policy: Policy, doomed: Sequence[Judged], *, comes_back: bool) -> Way:
+        """Its worktree is left alone where the agent will be started in it again."""
+        cleanup = "" if comes_back else self.cleanup
+        kill = policy is Policy.KILL
+        outcome = Outcome.KILLED if kill else Outcome.STOPPED
+        ending = Ending(outcome, BY, "stalled", cleanup=cleanup)
+        ladder = ladders.KILL_STALLED if kill else ladders.STOP
+        return Way(ladder, ending, deregister=True, details=details_of(doomed))
+
+    def bring_back(self) -> None:
+        plan_restarts(self.world)
+        start_due(self.world)

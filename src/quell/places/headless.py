@@ -2,11 +2,12 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from quell.core.errors import PlaceFailed
 from quell.core.ports import Absent, Closing, Launch, PaneSighting
 from quell.core.run import Place
+from quell.core.signs import Sign
 from quell.places.commands import reaped, start, unbranded
 
 SCREEN_BYTES = 16 * 1024
@@ -54,6 +55,19 @@ class Headless:
             return ""
         except OSError as error:
             raise PlaceFailed(f"cannot read {place.log}: {error.strerror}") from error
+
+    def stirred(self, places: Sequence[Place]) -> dict[Place, Sign]:
+        """How far each log has come, and when."""
+        found: dict[Place, Sign] = {}
+        for place in places:
+            try:
+                log = os.stat(place.log)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise PlaceFailed(f"cannot look at {place.log}: {error.strerror}") from error
+            found[place] = Sign(f"{log.st_size} {log.st_mtime_ns}", log.st_mtime)
+        return found
 
     def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
         raise PlaceFailed("a headless agent has no terminal to type into")

@@ -7,13 +7,14 @@ that the window's own process must show in its environment.
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quell.core.errors import NoSuchAgent, PlaceFailed
 from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
+from quell.core.signs import Sign
 from quell.places.closing import closing, until_absent
 from quell.places.commands import (
     ENTER_DELAY,
@@ -110,6 +111,10 @@ class Kitty:
             case Window(number=number):
                 text = self._call(place.server, "get-text", match=f"id:{number}", extent="all").text
                 return "\n".join(text.rstrip().splitlines()[-SCREEN_LINES:])
+
+    def stirred(self, places: Sequence[Place]) -> dict[Place, Sign]:
+        """No sign: kitty does not tell when it drew; only the screen itself shows it."""
+        return {place: Sign("") for place in places}
 
     def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
         """Press `clear`, type `line`, then Enter, once the screen matches `shown`; here alone."""

@@ -1,11 +1,12 @@
 """The terminal that `quell run` was started in: somebody else's, never opened, never closed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from quell.core.errors import PlaceFailed
 from quell.core.ports import Absent, Closing, Launch, PaneSighting
 from quell.core.run import Place
+from quell.core.signs import Sign
 
 
 def here(env: Mapping[str, str]) -> Place:
@@ -38,6 +39,15 @@ class ThisTerminal:
         from quell.places.tmux import Tmux
 
         return Tmux(self._env, self._timeout).screen(place)
+
+    def stirred(self, places: Sequence[Place]) -> dict[Place, Sign]:
+        """As tmux tells it; nothing of a terminal that cannot be read."""
+        inside = [place for place in places if place.pane]
+        if not inside:
+            return {}
+        from quell.places.tmux import Tmux
+
+        return Tmux(self._env, self._timeout).stirred(inside)
 
     def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
         raise PlaceFailed("quell does not type into the terminal it was started in")

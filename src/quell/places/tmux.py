@@ -8,12 +8,13 @@ hold `#(a shell command)`.
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from quell.core.errors import Ambiguous, NoSuchAgent, PlaceFailed, QuellError
 from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
+from quell.core.signs import Sign
 from quell.places.closing import closing
 from quell.places.commands import ENTER_DELAY, KEY_DELAY, Answer, ask, await_shown, pause, unbranded
 
@@ -90,6 +91,20 @@ class Tmux:
         if answer.code or which != f"{place.server_pid} {place.pane}":
             return ""
         return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
+
+    def stirred(self, places: Sequence[Place]) -> dict[Place, Sign]:
+        """When each window last printed, of places on one server; without those that are closed.
+
+        `session_activity` stands still in a detached session."""
+        server = places[0].server
+        answer = self._ask(
+            server, ("list-panes", "-a", "-F", "#{pid} #{pane_id} #{window_activity}")
+        )
+        if answer.code and not _NO_SERVER.search(answer.err):
+            raise PlaceFailed(f"tmux did not list its panes: {answer.complaint}")
+        told = {tuple(line.split()[:2]): line.split()[-1] for line in answer.out.splitlines()}
+        found = {place: told.get((str(place.server_pid), place.pane)) for place in places}
+        return {place: Sign(at, float(at)) for place, at in found.items() if at}
 
     def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
         """Press `clear`, type `line`, then Enter, once the screen matches `shown`; here alone."""

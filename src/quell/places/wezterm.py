@@ -6,13 +6,14 @@ holds the pane's tty and the pid of the process that leads it, `server_pid` who 
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quell.core.errors import NoSuchAgent, PlaceFailed
 from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
+from quell.core.signs import Sign
 from quell.places.closing import closing, until_absent
 from quell.places.commands import (
     ENTER_DELAY,
@@ -89,6 +90,10 @@ class Wezterm:
                     place.server, "get-text", "--pane-id", place.pane, "--start-line", "-200"
                 )
                 return text.out.rstrip()
+
+    def stirred(self, places: Sequence[Place]) -> dict[Place, Sign]:
+        """No sign: wezterm does not tell when it drew; only the screen itself shows it."""
+        return {place: Sign("") for place in places}
 
     def type_line(self, place: Place, clear: tuple[str, ...], line: str, shown: str = "") -> None:
         """Press `clear`, type `line`, then Enter, once the screen matches `shown`; here alone."""

@@ -24,6 +24,7 @@ class Stat(NamedTuple):
     tty: int
     front: int  # the process group in front on its terminal
     start: int
+    ticks: int  # of CPU time, with that of its reaped children
 
 
 @functools.cache
@@ -55,6 +56,7 @@ def parse_stat(text: bytes) -> Stat:
         tty=int(rest[4]),
         front=int(rest[5]),
         start=int(rest[19]),
+        ticks=int(rest[11]) + int(rest[12]) + int(rest[13]) + int(rest[14]),
     )
 
 

@@ -3,7 +3,7 @@
 import os
 from datetime import UTC, datetime
 
-from quell.core.climbing import Journal
+from quell.core.climbing import Journal, Sight
 from quell.core.process import ProcessId
 from quell.core.receipt import Climbed, Ended, Survivor
 from quell.processes.identity import boot_id
@@ -38,6 +38,7 @@ class _Book:
         self.survivors: dict[int, Survivor] = {}
         self.kept: dict[int, Survivor] = {}
         self.kept_ids: list[ProcessId] = []
+        self.sights: list[Sight] = []
 
     def on_keeper(self, pid: str, start: str, boot: str, inode: str) -> None:
         self.facts["keeper"] = ProcessId(int(pid), int(start), boot, int(inode))
@@ -85,6 +86,16 @@ class _Book:
     ) -> None:
         self.survivors[int(pid)] = Survivor(int(pid), command, state, why)
 
+    def on_left(self, *pids: str) -> None:
+        self.facts["left"] = tuple(int(pid) for pid in pids)
+
+    def on_saw(self, word: str, told: str) -> None:
+        self.sights.append(Sight(word, told))
+
+    def on_usage(self, rss: str, cpu: str) -> None:
+        used, seconds = int(rss), float(cpu)
+        self.facts["run_rss_kb"], self.facts["run_cpu_seconds"] = used, seconds
+
     def on_ended(self, proof: str, at: str) -> None:
         self.facts["at"] = iso(float(at))
         self.facts["ended"] = True
@@ -104,6 +115,7 @@ class _Book:
             survivors=tuple(self.survivors.values()),
             kept=tuple(self.kept.values()),
             kept_ids=tuple(self.kept_ids),
+            sights=tuple(self.sights),
             **self.facts,  # pyright: ignore[reportArgumentType] - keys are written just above
         )
 

@@ -3,14 +3,24 @@
 import os
 import select
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from quell.core.climbing import Cradle, Fall, Journal, Order, Target
 from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
+from quell.core.run import Run
+from quell.core.signs import Vital
+from quell.core.worktree import Holding
 from quell.processes import identity, launching
 from quell.processes.journal import ask_end, read_journal
 
+if TYPE_CHECKING:
+    from quell.processes.arrivals import Arrivals
+
 
 class LinuxKernel:
+    def __init__(self) -> None:
+        self._arrivals: dict[str, Arrivals] = {}
+
     def me(self) -> ProcessId:
         found = identity.identify(os.getpid())
         if found is None:  # cannot be: we are running
@@ -80,6 +90,16 @@ class LinuxKernel:
 
         return [member(row, "table") for row in Table().rows.values()]
 
+    def holders(self, paths: Sequence[str]) -> Holding:
+        from quell.processes.holders import holders
+
+        return holders(paths)
+
+    def vitals(self, runs: Sequence[Run]) -> dict[str, Vital]:
+        from quell.processes.vitals import vitals
+
+        return vitals(runs)
+
     def members(self, target: Target, protected: Sequence[ProcessId] = ()) -> list[Member]:
         from quell.processes.members import members_of
         from quell.processes.table import Table
@@ -108,20 +128,51 @@ class LinuxKernel:
     def detach(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         launching.detach(command, env)
 
-    def wait(self, processes: Sequence[ProcessId], seconds: float) -> None:
-        """Returns when one of them ends, or after `seconds`."""
+    def wait(self, processes: Sequence[ProcessId], seconds: float, folder: str = "") -> None:
+        """Returns when one of them ends, something new is in the folder, or after `seconds`."""
         poll = select.poll()
+        news = self._news_of(folder) if folder else None
+        if news and news.fd >= 0:
+            poll.register(news.fd, select.POLLIN)
         fds = [fd for process in processes if (fd := identity.open_verified(process)) is not None]
         if processes and len(fds) < len(processes):
             seconds = 0.0
         for fd in fds:
             poll.register(fd, select.POLLIN)
-        poll.poll(seconds * 1000)
+        woken = {fd for fd, _ in poll.poll(seconds * 1000)}
+        if news and news.fd in woken:
+            news.take()
         for fd in fds:
             os.close(fd)
 
+    def _news_of(self, folder: str) -> "Arrivals":
+        from quell.processes.arrivals import Arrivals
+
+        known = self._arrivals.get(folder)
+        if known is None or known.fd < 0:
+            known = self._arrivals[folder] = Arrivals(folder)
+        return known
+
+    def lease(self, path: str) -> bool:
+        """Takes what only one process may hold; it is given back by this process's end."""
+        import fcntl
+
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        return True  # kept open on purpose
+
     def prepare(self, rundir: str, order: Order) -> Cradle:
         return launching.prepare(rundir, order)
+
+    def kept_environment(self, rundir: str) -> dict[str, str] | None:
+        return launching.kept_environment(rundir)
+
+    def forget_environment(self, rundir: str) -> None:
+        launching.forget_environment(rundir)
 
     def keeper_argv(self, rundir: str, *, detach: bool) -> tuple[str, ...]:
         return launching.keeper_argv(rundir, detach=detach)

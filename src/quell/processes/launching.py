@@ -31,9 +31,36 @@ def prepare(rundir: str, order: Order) -> Cradle:
     fd = os.open(os.path.join(rundir, "launch"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(b"\0".join(os.fsencode(field) for field in fields))
+    if order.again:
+        keep_environment(rundir, order.env)
     fifo = os.path.join(rundir, "ready")
     os.mkfifo(fifo, 0o600)
     return Cradle(rundir, os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
+
+
+def keep_environment(rundir: str, env: Mapping[str, str]) -> None:
+    """For a restart: the watch has another environment than whoever started the agent."""
+    fd = os.open(os.path.join(rundir, "environment"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items()))
+
+
+def kept_environment(rundir: str) -> dict[str, str] | None:
+    """None when none was kept, or it was taken already."""
+    try:
+        with open(os.path.join(rundir, "environment"), "rb") as file:
+            pairs = [os.fsdecode(pair).partition("=") for pair in file.read().split(b"\0")]
+    except OSError:
+        return None
+    return {name: value for name, _, value in pairs if name}
+
+
+def forget_environment(rundir: str) -> None:
+    """It holds whatever secrets the agent was started with."""
+    try:
+        os.unlink(os.path.join(rundir, "environment"))
+    except OSError:
+        pass  # there is none
 
 
 def keeper_argv(rundir: str, *, detach: bool) -> tuple[str, ...]:
@@ -66,9 +93,9 @@ def become_keeper(rundir: str) -> None:
 
 
 def discard(rundir: str) -> None:
-    """Takes back an order that nobody read, for it holds the caller's environment, and the cgroup
-    of a keeper that did not live to remove it."""
-    for name in ("launch", "ready"):
+    """Takes back an order that nobody read, for it holds the caller's environment, a last screen,
+    for it may show secrets, and the cgroup of a keeper that did not live to remove it."""
+    for name in ("launch", "ready", "screen"):
         try:
             os.unlink(os.path.join(rundir, name))
         except OSError:

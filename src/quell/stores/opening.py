@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from quell.core.errors import StoreFailed
 from quell.stores.failures import ELSEWHERE, PATIENCE, code_of, not_a_database, translated
 
-SCHEMA = 1  # the highest number in sql/
+SCHEMA = 3  # the highest number in sql/
 SMALLEST = 512  # bytes; no SQLite database has fewer
 APPLICATION = 0x7175656C  # "quel", in the file's header
 
@@ -50,10 +50,29 @@ def _connected(path: str, *, uri: bool = False) -> sqlite3.Connection:
 def _connected_for_reading(path: str, why: sqlite3.Error) -> sqlite3.Connection:
     from urllib.parse import quote
 
+    file = f"file:{quote(path)}?immutable=1"
+    for connect in (_connected, _copied):
+        try:
+            return connect(file, uri=True)
+        except sqlite3.Error:
+            pass  # of an older schema, or past reading
+    raise why
+
+
+def _copied(path: str, *, uri: bool) -> sqlite3.Connection:
+    """A copy in memory: an older file that cannot be brought up to date is read all the same."""
+    copy = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        return _connected(f"file:{quote(path)}?immutable=1", uri=True)
-    except sqlite3.Error:
-        raise why from None
+        file = sqlite3.connect(path, uri=uri)
+        try:
+            file.backup(copy)
+        finally:
+            file.close()
+        _bring_up_to_date(copy, path)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
 
 
 def _has_unread_pages(path: str) -> bool:

@@ -6,31 +6,32 @@ from typing import Any
 
 from quell.core.agent import Agent
 from quell.core.lifecycle import Outcome, State
-from quell.core.ports import Happened
 from quell.core.process import ProcessId, process_from_text, process_text
 from quell.core.run import Ending, Orphan, Place, Run
+from quell.core.store import Happened
 
 Row = Sequence[Any]
 
 PUT_AGENT = """
     INSERT INTO agents (name, kind, cwd, args, env, place, server, team, tag, role, task, keep,
-                        conversation, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                        conversation, created_at, restart)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (name) DO UPDATE SET
         kind = excluded.kind, cwd = excluded.cwd, args = excluded.args, env = excluded.env,
         place = excluded.place, server = excluded.server, team = excluded.team,
         tag = excluded.tag, role = excluded.role, task = excluded.task, keep = excluded.keep,
-        conversation = excluded.conversation"""
+        conversation = excluded.conversation, restart = excluded.restart"""
 
 AGENTS = """
     SELECT name, kind, cwd, args, env, place, server, team, tag, role, task, keep, conversation,
-           created_at
+           created_at, restart
     FROM agents"""
 
 ADD_RUN = """
     INSERT INTO runs (place, pane, server, server_pid, session, log, keeper, process, cgroup,
-                      id, agent, host, started_at, parent)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+                      id, agent, host, started_at, parent, task, restarted_from,
+                      last_heartbeat, attempt)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 MOVE_RUN = """
     UPDATE runs SET place = ?, pane = ?, server = ?, server_pid = ?, session = ?, log = ?,
@@ -47,7 +48,8 @@ _RUN = """
     SELECT r.id, r.agent, r.host, r.started_at, r.parent, r.keeper, r.process, r.cgroup,
            r.place, r.pane, r.server, r.server_pid, r.session, r.log,
            i.state, i.owner, i.ending, i.rung, r.rung, r.ended_at,
-           r.outcome, r.ended_by, r.reason, r.detail, r.exit_code, r.exit_signal"""
+           r.outcome, r.ended_by, r.reason, r.detail, r.exit_code, r.exit_signal,
+           r.task, r.restarted_from, r.attempt, r.last_heartbeat"""
 
 RUN = _RUN + " FROM runs r LEFT JOIN instances i ON i.run = r.id WHERE r.id = ?"
 RUNS_OF = (
@@ -90,7 +92,7 @@ def agent_row(agent: Agent) -> Row:
     parts = agent._replace(args=(), env=(), keep=())
     texts = {key: plain(value) for key, value in parts._asdict().items() if isinstance(value, str)}
     lists = {key: json.dumps(getattr(agent, key)) for key in ("args", "env", "keep")}
-    return [(texts | lists)[key] for key in Agent._fields]
+    return [(texts | lists | {"restart": agent.restart})[key] for key in Agent._fields]
 
 
 def agent_from(row: Row) -> Agent:
@@ -118,8 +120,13 @@ def whereabouts(run: Run) -> Row:
     ]
 
 
+def birth_row(run: Run, started_at: str) -> Row:
+    texts = (run.host, started_at, run.parent, run.task, run.restarted_from, run.heartbeat)
+    return [*whereabouts(run), run.id, run.agent, *(plain(text) for text in texts), run.attempt]
+
+
 def end_row(run: Run, ending: Ending) -> Row:
-    outcome, by, reason, detail, exit_code, exit_signal = ending
+    outcome, by, reason, detail, exit_code, exit_signal = ending[:6]
     return [
         *whereabouts(run),
         *(plain(run.rung), str(outcome), plain(by), plain(reason), plain(detail)),
@@ -146,6 +153,10 @@ def run_from(row: Row) -> Run:
         ending=Ending(Outcome(outcome), *row[21:26]) if ended else ending_from(asked),
         ended_at=ended_at,
         rung=rung or last_rung,
+        task=row[26],
+        restarted_from=row[27],
+        attempt=row[28],
+        heartbeat=row[29],
     )
 
 

@@ -1,30 +1,34 @@
 """The default store: one SQLite file that any number of processes share."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from quell.core.agent import Agent
 from quell.core.errors import IllegalTransition, NoSuchAgent, StillRunning, StoreFailed
 from quell.core.lifecycle import Happening, Outcome, State, step
-from quell.core.ports import Claim, Happened, Held, Over, Won
 from quell.core.process import ProcessId, process_text
 from quell.core.receipt import Receipt, receipt_from_json
 from quell.core.run import Ending, Orphan, Run
+from quell.core.store import Claim, Held, Over, Won
 from quell.stores import rows
-from quell.stores.transactions import FULL, NORMAL, Transactions
+from quell.stores.orchestrator import Orchestrator
+from quell.stores.transactions import FULL, NORMAL
+from quell.stores.watching import Watching
+
+if TYPE_CHECKING:
+    from quell.stores.teamwork import Teamwork
+
+# Whether a run's beginning or end means anything to a team; most are in none.
+_TEAMED = """
+    SELECT 1 FROM members WHERE agent = :agent
+    UNION ALL SELECT 1 FROM team_tasks WHERE owner = :agent AND status != 'completed'
+    UNION ALL SELECT 1 FROM shutdowns WHERE run = :run AND phase IN ('requested', 'approved')
+    UNION ALL SELECT 1 FROM teams WHERE name = :team AND dissolved_at = ''"""
 
 
-class SqliteStore:
+class SqliteStore(Watching, Orchestrator):
     """core.ports.Store. Each method is one transaction: all of it happens, or StoreFailed."""
-
-    def __init__(self, path: str, *, now: Callable[[], str]) -> None:
-        self._now = now
-        self._file = Transactions(path)
-
-    def close(self) -> None:
-        """Closing twice is no error."""
-        self._file.close()
 
     # -- a life ------------------------------------------------------------------------------
 
@@ -36,16 +40,21 @@ class SqliteStore:
         with self._file.writing(FULL) as db:
             if db.execute("SELECT 1 FROM instances WHERE agent = ?", [agent.name]).fetchone():
                 raise StillRunning(agent.name, "start it again")
+            if run.restarted_from:
+                self._known(run.restarted_from)
+                self._restart(run)
+                self._take_again(run)
             known = agent._replace(created_at=agent.created_at or started)
             db.execute(rows.PUT_AGENT, rows.agent_row(known))
-            born = [run.id, run.agent, rows.plain(run.host), started, run.parent]
-            db.execute(rows.ADD_RUN, [*rows.whereabouts(run), *born])
+            db.execute(rows.ADD_RUN, rows.birth_row(run, started))
             db.execute(
                 "INSERT INTO instances (run, agent, state, owner) VALUES (?, ?, ?, ?)",
                 [run.id, run.agent, str(run.state), process_text(run.owner)],
             )
             event = "life.spawning" if run.state is State.SPAWNING else "life.started"
             self._tell(event, run, {"kind": agent.kind, "place": run.place.name})
+            if self._teamed(run, agent.team):
+                self.teamwork.begin(agent, run)
 
     def born(self, run: Run) -> None:
         """Told twice of the same process, nothing changes."""
@@ -77,6 +86,7 @@ class SqliteStore:
             # Whoever asked first decided what the ending is called; only a kill overrules it.
             if known.ending and not mine and ending.outcome is not Outcome.KILLED:
                 ending = known.ending
+            ending = _with_wishes(ending, known.ending)
             db.execute(
                 "UPDATE instances SET state = ?, owner = ?, ending = ? WHERE run = ?",
                 [str(state), process_text(owner), rows.ending_text(ending), run],
@@ -110,15 +120,19 @@ class SqliteStore:
             self._keep(run, receipt)
             self._tell("life.spared", known, {"receipt": receipt.to_json()})
 
-    def end(self, run: Run, receipt: Receipt, orphans: Sequence[Orphan]) -> None:
-        """Final: ending an ended run changes nothing."""
+    def end(self, run: Run, receipt: Receipt, orphans: Sequence[Orphan]) -> Receipt:
+        """The receipt as it is kept, with the tasks that were handed back.
+
+        Final: ending an ended run changes nothing.
+        """
         with self._file.writing(FULL) as db:
             known = self._known(run.id)
             if not known.live:
-                return
+                return self.receipt(run.id) or receipt
             ending = run.ending or known.ending
             if ending is None:
                 raise ValueError(f"run {run.id} cannot end without an ending")
+            ending = _with_wishes(ending, known.ending)
             archived = ending.outcome is Outcome.ARCHIVED
             ended = known._replace(
                 state=step(known.state, Happening.LET_GO if archived else Happening.GONE),
@@ -131,20 +145,34 @@ class SqliteStore:
             )
             db.execute(rows.END_RUN, rows.end_row(ended, ending))
             db.execute("DELETE FROM instances WHERE run = ?", [run.id])
+            agent = self.agent(run.agent)
+            tasks = tuple(task._asdict() for task in self._hand_back(ended, ending, agent))
+            if self._teamed(ended, ""):
+                tasks = (*tasks, *self.teamwork.end(ended, ending))
+            receipt = receipt._replace(tasks=(*receipt.tasks, *tasks))
             self._keep(run.id, receipt)
             self._track(orphans)
-            self._tell("life.stopped", ended, self._farewell(ended, ending))
+            told = _farewell(ended, ending, agent)
+            told |= {"tasks": tasks, "death": receipt.death.sentence}
+            self._tell("life.stopped", ended, told)
+            return receipt
 
-    def _farewell(self, run: Run, ending: Ending) -> dict[str, Any]:
-        agent = self.agent(run.agent)
-        return {
-            "action": "stopped",
-            "by": ending.by,
-            "reason": ending.reason,
-            "outcome": ending.outcome,
-            "detail": ending.detail,
-            "snapshot": rows.snapshot(agent, run) if agent else {},
-        }
+    # -- teams -------------------------------------------------------------------------------
+
+    _teamwork: "Teamwork | None" = None
+
+    @property
+    def teamwork(self) -> "Teamwork":
+        """What teams need, which most verbs do not load."""
+        if self._teamwork is None:
+            from quell.stores.teamwork import Teamwork
+
+            self._teamwork = Teamwork(self._file, self._now)
+        return self._teamwork
+
+    def _teamed(self, run: Run, team: str) -> bool:
+        told = {"agent": run.agent, "run": run.id, "team": rows.plain(team)}
+        return self._file.db.execute(_TEAMED, told).fetchone() is not None
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -197,20 +225,6 @@ class SqliteStore:
             )
             return [rows.orphan_from(row) for row in found]
 
-    def events(self, after: int, agent: str, limit: int) -> list[Happened]:
-        """Oldest first: the next `limit` after number `after`, or the last `limit` after 0."""
-        most = 2**63 - 1  # what an SQLite number holds
-        bounds = {"after": min(after, most), "limit": min(max(limit, 0), most)}
-        with self._file.reading() as db:
-            query = rows.events_query(after, agent) + " LIMIT :limit"
-            found = db.execute(query, bounds | {"agent": rows.plain(agent)}).fetchall()
-            return [rows.happened_from(row) for row in (found if after else reversed(found))]
-
-    def events_version(self) -> int:
-        """Another number as soon as another process has written anything; nearly free to ask."""
-        with self._file.reading() as db:
-            return int(db.execute("PRAGMA data_version").fetchone()[0])
-
     # -- small notes -------------------------------------------------------------------------
 
     def set_conversation(self, agent: str, conversation: str) -> None:
@@ -237,10 +251,6 @@ class SqliteStore:
                 [(process.pid, process.start, process.boot) for process in processes],
             )
 
-    def note(self, type: str, agent: str, run: str, data: Mapping[str, Any]) -> None:
-        with self._file.writing(NORMAL):
-            self._write_event(type, agent, run, data)
-
     # -- inside a transaction ----------------------------------------------------------------
 
     def _known(self, run: str) -> Run:
@@ -262,9 +272,22 @@ class SqliteStore:
     def _tell(self, type: str, run: Run, data: Mapping[str, Any]) -> None:
         self._write_event(type, run.agent, run.id, data)
 
-    def _write_event(self, type: str, agent: str, run: str, data: Mapping[str, Any]) -> None:
-        told = [rows.plain(text) for text in (self._now(), type, agent, run)]
-        self._file.db.execute(
-            "INSERT INTO events (at, type, agent, run, data) VALUES (?, ?, ?, ?, ?)",
-            [*told, rows.json_text(data)],
-        )
+
+def _with_wishes(ending: Ending, asked: Ending | None) -> Ending:
+    """What was asked for its tasks and its worktree holds until somebody asks otherwise."""
+    if asked is None:
+        return ending
+    return ending._replace(
+        tasks=ending.tasks or asked.tasks, cleanup=ending.cleanup or asked.cleanup
+    )
+
+
+def _farewell(run: Run, ending: Ending, agent: Agent | None) -> dict[str, Any]:
+    return {
+        "action": "stopped",
+        "by": ending.by,
+        "reason": ending.reason,
+        "outcome": ending.outcome,
+        "detail": ending.detail,
+        "snapshot": rows.snapshot(agent, run) if agent else {},
+    }

@@ -9,13 +9,14 @@ from quell.faces import exits, told
 from quell.faces.cli import options
 
 
-@click.command("kill")
+@click.command("kill", cls=options.Ending)
 @options.targets
 @options.grace
 @click.option("--force", "-f", is_flag=True, help="KILL at once, without TERM.")
 @click.option("--reason", "detail", default="", help="Why; kept in the receipt and the events.")
 @click.option("--strict-pane", is_flag=True, help="Exit 1 if a pane could not be closed.")
 @options.children
+@options.aftermath
 @options.yes
 @options.dry_run
 @options.as_json

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from quell.core.errors import BadRequest, NoTarget
+from quell.core.restart import MOST
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,6 +25,32 @@ children = click.option(
     "--no-children", "children", is_flag=True, default=True, flag_value=False,
     help="Spare the agents that this agent started through quell.",
 )  # fmt: skip
+
+_cleanup = click.option(
+    "--cleanup", type=click.Choice(["safe", "force"]), default=None, metavar="[=force]",
+    help="Then clean up: its session directory, a stale lock, and its worktree if that is clean,"
+    " merged and unused; force: removed in any case, with its work saved under refs/quell/rescue.",
+)  # fmt: skip
+_tasks = click.option(
+    "--tasks", type=click.Choice(["fail", "retry", "requeue", "leave"]), default=None,
+    help="What becomes of its open tasks; default: by how it ended.",
+)  # fmt: skip
+
+
+def aftermath(function: F) -> F:
+    """What an ending may do besides; the command must be an `Ending`."""
+    return _cleanup(_tasks(function))
+
+
+class Ending(click.Command):
+    """Knows `--cleanup` without a value, so that it never takes the next word for one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spelt = ["--cleanup=safe" if word == "--cleanup" else word for word in args]
+        rest = super().parse_args(ctx, spelt)
+        for name in ("cleanup", "tasks"):  # not given is not a wish
+            ctx.params[name] = ctx.params.get(name) or ""
+        return rest
 
 
 def names_complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Any]:
@@ -62,28 +89,37 @@ def spelled_out(targets: tuple[str, ...], verb: str) -> tuple[str, ...]:
     return tuple(words)
 
 
+SPAWN = (
+    click.option("--name", default="", help="What to call it; default KIND-N."),
+    click.option("--tag", default="", help="A tag to select it by."),
+    click.option("--team", default="", help="The team it belongs to."),
+    click.option("--role", default="", help="Its role in the team."),
+    click.option("--task", default="", help="The task it works on."),
+    click.option("--cwd", default="", metavar="DIR", help="Where to start it."),
+    click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable."),
+    click.option(
+        "--keep", multiple=True, metavar="GLOB",
+        help="Children whose command line matches may outlive it.",
+    ),
+    click.option("--grace", type=float, help="Seconds for what it leaves behind when it exits."),
+    click.option(
+        "--restart", is_flag=True, flag_value=MOST, default=0, type=int,
+        help=f"Let quell watch start it again after an unplanned end, {MOST} times in a row.",
+    ),
+    click.option(
+        "--max-restarts", "restart", type=click.IntRange(0, 1000), metavar="N",
+        help="The same, N times.",
+    ),
+    click.option(
+        "--worktree", default="", metavar="BRANCH",
+        help="Let it work in a git worktree of its own, made for a new branch.",
+    ),
+)  # fmt: skip
+
+
 def spawn_options(function: F) -> F:
     """What `run` and `spawn` have in common."""
-    for option in reversed(
-        (
-            click.option("--name", default="", help="What to call it; default KIND-N."),
-            click.option("--tag", default="", help="A tag to select it by."),
-            click.option("--team", default="", help="The team it belongs to."),
-            click.option("--role", default="", help="Its role in the team."),
-            click.option("--task", default="", help="The task it works on."),
-            click.option("--cwd", default="", metavar="DIR", help="Where to start it."),
-            click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set a variable."),
-            click.option(
-                "--keep",
-                multiple=True,
-                metavar="GLOB",
-                help="Children whose command line matches may outlive it.",
-            ),
-            click.option(
-                "--grace", type=float, help="Seconds for what it leaves behind when it exits."
-            ),
-        )
-    ):
+    for option in reversed(SPAWN):
         function = option(function)
     return function
 

@@ -41,7 +41,8 @@ def command(words: tuple[str, ...], **given: Any) -> None:
     started: list[dict[str, Any]] = []
     for number in range(count):
         called = f"{name}-{number + 1}" if name and count > 1 else name
-        agent, run = quell.spawn(wish._replace(name=called))
+        branch = wish.worktree and (f"{wish.worktree}-{number + 1}" if count > 1 else wish.worktree)
+        agent, run = quell.spawn(wish._replace(name=called, worktree=branch))
         pid = run.process.pid if run.process else None
         place = f"{run.place.name} {run.place.pane}".strip()
         started.append(

@@ -2,7 +2,8 @@
 
 Stdlib only and no import of quell, because one of these lives as long as each agent does. It reads
 RUNDIR/launch, appends what it sees to RUNDIR/journal (diary.py), and finds the grace in RUNDIR/end
-when SIGTERM asks it to end the run (tend.py).
+when SIGTERM asks it to end the run (tend.py). Of an end that nobody asked for it writes down what
+may explain it (autopsy.py) and RUNDIR/screen, what the pane showed last (screen.py).
 It exits with the agent's code, and only when no child is left: its exit is the proof.
 """
 
@@ -28,9 +29,27 @@ def main() -> None:
     keeper = tend.Keeper(rundir, detached=detached)
     look.become_subreaper()
     proof = keeper.live()
+    look_back(keeper)
     leaf.dissolve(keeper.leaf)
     keeper.diary.write("ended", proof, f"{time.time():.3f}")
     leave(keeper.status)
+
+
+def look_back(keeper: tend.Keeper) -> None:
+    """Writes down what the run has used and, if nobody asked for its end, what may explain it."""
+    if keeper.autopsy is None or keeper.status is None or keeper.ending == "failed":
+        return
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    keeper.diary.write("usage", used.ru_maxrss, f"{used.ru_utime + used.ru_stime:.3f}")
+    if keeper.ending == "asked":
+        return
+    keeper.autopsy.report(keeper.diary, keeper.leaf, keeper.agent, keeper.status)
+    if keeper.ending != "hangup":
+        import screen
+
+        screen.keep(keeper.rundir, keeper.wake)
 
 
 def leave(status: int | None) -> None:

@@ -11,6 +11,7 @@ import time
 import kin
 import leaf
 import look
+from autopsy import Autopsy
 from diary import Diary
 from ears import PASSED_ON, listening, reset, wakened
 from launch import NOT_FOUND, Launch, execute
@@ -32,6 +33,7 @@ class Keeper:
         self.diary = Diary(rundir)
         self.terminal = Terminal(detached=detached)
         self.kin = kin.Kin(os.getpid(), rundir, self.launch.spare)
+        self.autopsy: Autopsy | None = None
         self.leaf = ""  # its cgroup, if it has one
         self.agent = 0  # its pid
         self.status: int | None = None  # the agent's wait status, once it is reaped
@@ -51,6 +53,7 @@ class Keeper:
             self.diary.write("failed", "cancelled before it started")
             return False
         self.leaf = leaf.make(os.path.basename(self.rundir))
+        self.autopsy = Autopsy()
         lending = self.terminal.in_front()
         if lending:
             self.terminal.remember_modes()
@@ -183,6 +186,11 @@ class Keeper:
         self.terminal.agent_ended(by_signal=os.WIFSIGNALED(status))
         if not self.ending:
             self.end("exit", None)
+        elif not self.killed_at:
+            self.kin.walk()
+            self.diary.note_kin(self.kin)
+        if self.kin.found and not self.killed_at:  # after KILL they are going, not left
+            self.diary.write("left", *(process.pid for process in self.kin.found))
 
     # -- ending -------------------------------------------------------------------------------
 

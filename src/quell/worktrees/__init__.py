@@ -1,0 +1,1 @@
+"""Git worktrees: looked at, saved, removed and made by the user's own git."""

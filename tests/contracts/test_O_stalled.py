@@ -1,0 +1,145 @@
+"""O6, O16, O24 and O25: all that have stalled are ended, and nobody else."""
+
+import re
+
+import pytest
+
+from contracts.o_scenes import (
+    DEVELOPER,
+    ISO,
+    KILL,
+    ask,
+    fall_silent,
+    kill_stalled,
+    life,
+    make_task,
+    pid_of,
+    task_of,
+    worker,
+)
+from house import House, alive
+
+ARCHITECT = "architect-20251026-001"
+
+
+def test_O6_no_heartbeat_for_more_than_120_seconds_is_stalled(house: House) -> None:
+    silent, beating, mute = (worker(house, name=name) for name in ("silent", "beating", "mute"))
+    fall_silent(house, silent.run, seconds=65)
+    fall_silent(house, beating.run, seconds=60)
+    answer = ask(house, KILL, ACTION="kill_stalled")
+    assert [one["agent_id"] for one in answer["killed_agents"]] == ["silent"]
+    assert [alive(pid_of(one)) for one in (silent, beating, mute)] == [False, True, True]
+
+
+def test_O16_another_timeout_can_be_given(house: House) -> None:
+    spawned = worker(house)
+    fall_silent(house, spawned.run, seconds=40)
+    assert kill_stalled(house, 50)["agents_killed"] == 0
+    assert alive(pid_of(spawned))
+    assert kill_stalled(house, 20)["agents_killed"] == 1
+    assert not alive(pid_of(spawned))
+
+
+def test_O24_the_answer_has_the_keys_of_the_contract(house: House) -> None:
+    fall_silent(house, worker(house, name=ARCHITECT).run)
+    answer = kill_stalled(house)
+    assert list(answer) == ["success", "action", "agents_killed", "killed_agents", "timestamp"]
+    assert (answer["success"], answer["action"]) == (True, "kill_stalled")
+    assert answer["agents_killed"] == 1
+    assert isinstance(answer["agents_killed"], int)
+    assert re.fullmatch(ISO, answer["timestamp"])
+
+
+def test_O25_each_agent_is_told_with_its_silence(house: House) -> None:
+    make_task(house, "TASK-32-1")
+    spawned = worker(house, "ignores_term", name=ARCHITECT, task="TASK-32-1")
+    fall_silent(house, spawned.run, seconds=250)
+    [told] = kill_stalled(house, GRACE_PERIOD_SECONDS=0.2)["killed_agents"]
+    silence = told.pop("seconds_since_heartbeat")
+    assert isinstance(silence, int)
+    assert 250 <= silence < 280
+    assert list(told) == ["agent_id", "pid", "killed_gracefully", "task_id"]
+    assert told == {
+        "agent_id": ARCHITECT,
+        "pid": pid_of(spawned),
+        "killed_gracefully": False,
+        "task_id": "TASK-32-1",
+    }
+
+
+def test_O24_nobody_stalled_is_success_and_an_empty_list(house: House) -> None:
+    pid = pid_of(worker(house))
+    answer = kill_stalled(house, 1)
+    assert (answer["success"], answer["agents_killed"]) == (True, 0)
+    assert answer["killed_agents"] == []
+    assert alive(pid)
+
+
+def test_O26_the_silence_is_the_reason_on_record(house: House) -> None:
+    make_task(house)
+    fall_silent(house, worker(house, task="TASK-31-1").run, seconds=250)
+    kill_stalled(house)
+    assert life(house)["status"] == "killed"
+    assert re.match(r"no heartbeat for 2\d\d s", life(house)["error_message"])
+    assert re.match(r"Agent killed: no heartbeat for 2\d\d s", task_of(house)["error_message"])
+
+
+def test_O27_a_stalled_agents_task_fails(house: House) -> None:
+    make_task(house)
+    fall_silent(house, worker(house, task="TASK-31-1").run)
+    kill_stalled(house)
+    assert task_of(house)["status"] == "failed"
+
+
+def test_O10_several_are_ended_side_by_side_and_each_is_recorded(house: House) -> None:
+    names = [f"worker-{number}" for number in range(4)]
+    runs = [worker(house, "ignores_term", name=name) for name in names]
+    fall_silent(house, *(one.run for one in runs))
+    answer = kill_stalled(house, GRACE_PERIOD_SECONDS=0.3)
+    assert {one["agent_id"] for one in answer["killed_agents"]} == set(names)
+    assert not any(alive(pid_of(one)) for one in runs)
+    assert {life(house, name)["status"] for name in names} == {"killed"}
+
+
+def test_G33_one_that_never_beat_is_judged_by_other_signs_and_not_ended_unheard(
+    house: House,
+) -> None:
+    pid = pid_of(worker(house))
+    assert kill_stalled(house, 1)["agents_killed"] == 0
+    assert kill_stalled(house, 1)["agents_killed"] == 0
+    assert alive(pid)
+
+
+def test_a_named_agent_is_ended_only_if_it_has_stalled(house: House) -> None:
+    one, other = worker(house), worker(house, name=ARCHITECT)
+    fall_silent(house, one.run, other.run)
+    answer = kill_stalled(house, AGENT_ID=DEVELOPER)
+    assert [told["agent_id"] for told in answer["killed_agents"]] == [DEVELOPER]
+    assert alive(pid_of(other))
+    assert kill_stalled(house, 1000, AGENT_ID=ARCHITECT)["agents_killed"] == 0
+
+
+def test_a_named_agent_that_is_unknown_is_not_found(house: House) -> None:
+    assert kill_stalled(house, AGENT_ID="nobody")["error"] == "agent_not_found"
+
+
+def test_FORCE_KILL_gives_no_grace_to_the_stalled(house: House) -> None:
+    spawned = worker(house)  # obedient: TERM alone would end it
+    fall_silent(house, spawned.run)
+    [told] = kill_stalled(house, FORCE_KILL=True)["killed_agents"]
+    assert told["killed_gracefully"] is False
+
+
+def test_DRY_RUN_names_them_and_spares_them(house: House) -> None:
+    spawned = worker(house)
+    fall_silent(house, spawned.run)
+    answer = kill_stalled(house, DRY_RUN=True)
+    assert (answer["dry_run"], answer["agents_killed"]) == (True, 0)
+    assert [one["agent_id"] for one in answer["killed_agents"]] == [DEVELOPER]
+    assert alive(pid_of(spawned))
+
+
+@pytest.mark.parametrize("word", ["REASON"])
+def test_the_reason_is_each_agents_own(house: House, word: str) -> None:
+    answer = kill_stalled(house, **{word: "because"})
+    assert (answer["error"], answer["parameter"]) == ("invalid_parameter", word)

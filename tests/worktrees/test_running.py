@@ -1,0 +1,108 @@
+"""Git itself as an adversary: it hangs, or the world changes while it works."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from house import House, alive, descendants, eventually
+from quell import Quell
+from quell.core.agent import Agent
+from quell.core.lifecycle import State
+from quell.core.run import Place, Run
+from quell.core.worktree import Cleanup, GitFailed
+from quell.life.cleanup import cleaned
+from quell.worktrees.git import Git
+from quell.worktrees.running import Runner
+from worktrees.repo import REF, Repo, on_disk
+
+
+def shim(house: House, on: str, does: str) -> dict[str, str]:
+    """An environment in which git does something else first, whenever its words have `on`."""
+    real = shutil.which("git", path=house.env["PATH"])
+    folder = house.root / "bin"
+    folder.mkdir()
+    script = folder / "git"
+    script.write_text(f'#!/bin/sh\ncase " $* " in *" {on} "*) {does};; esac\nexec {real} "$@"\n')
+    script.chmod(0o755)
+    return {"PATH": f"{folder}:{house.env['PATH']}", "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def test_a_git_that_hangs_is_ended_with_all_it_started(house: House) -> None:
+    """The handshake is its child's pid, so the deadline cannot come too early."""
+    repo = Repo(house)
+    told = house.root / "child"
+    does = f"sleep 100 & echo $! > {told}.new; mv {told}.new {told}; wait"
+    git = Runner(repo.env | shim(house, "status", does))
+    with pytest.raises(GitFailed, match="did not end within"):
+        git.run(str(repo.main), "status", seconds=1.0)
+    if told.exists():  # on a machine so busy that a second was not enough to start it, it never was
+        assert not alive(int(told.read_text()))
+    eventually(lambda: not descendants())
+
+
+def test_the_callers_stamp_and_repository_are_not_handed_on(house: House) -> None:
+    repo = Repo(house)
+    told = house.root / "told"
+    astray = {"QUELL_RUN": "x", "GIT_DIR": "/x", "GIT_OBJECT_DIRECTORY": "/x"}
+    env = repo.env | astray | shim(house, "status", f"env > {told}")
+    Runner(env).must(str(repo.main), "status")
+    seen = dict(line.split("=", 1) for line in told.read_text().splitlines() if "=" in line)
+    assert not set(astray) & set(seen)
+    assert (seen["LC_ALL"], seen["GIT_OPTIONAL_LOCKS"], seen["GIT_TERMINAL_PROMPT"]) == (
+        "C",
+        "0",
+        "0",
+    )
+
+
+@pytest.mark.parametrize("change", ["echo more >> {}/new.txt", "touch {}/another.txt"])
+def test_what_changes_while_it_is_saved_is_not_called_saved(house: House, change: str) -> None:
+    repo = Repo(house)
+    work = repo.worktree()
+    (work / "new.txt").write_text("new\n")
+    tree = repo.tree(work)
+    git = Git(repo.env | shim(house, "write-tree", change.format(work)))
+    with pytest.raises(GitFailed):
+        git.rescue(tree, REF, "Saved")
+    assert REF not in repo.refs()
+
+
+def luna(work: Path) -> tuple[Run, Agent]:
+    run = Run("run", "luna", "here", State.ENDED, Place("headless"), "2020-01-01T00:00:00Z")
+    return run, Agent("luna", "command", str(work))
+
+
+def test_whoever_comes_while_work_is_saved_keeps_the_worktree(house: House) -> None:
+    repo = Repo(house)
+    work = repo.worktree()
+    (work / "new.txt").write_text("new\n")
+    pid = house.root / "pid"
+    does = f"(cd {work} && exec sleep 100) >/dev/null 2>&1 & echo $! > {pid}"
+    with Quell(env=house.env | shim(house, "update-ref", does)) as quell:
+        told = cleaned(quell.world, *luna(work), Cleanup.FORCE)
+    os.kill(int(pid.read_text()), 9)
+    eventually(lambda: not descendants())
+    assert (told.state, told.rescue != "", told.failed) == ("kept", True, ())
+    assert f"pid {pid.read_text().strip()}" in told.why
+    assert repo.saved(told.rescue) == on_disk(work)
+
+
+def test_a_file_that_comes_after_work_is_saved_keeps_the_worktree(house: House) -> None:
+    repo = Repo(house)
+    work = repo.worktree()
+    (work / "new.txt").write_text("new\n")
+    with Quell(env=house.env | shim(house, "update-ref", f"touch {work}/late.txt")) as quell:
+        told = cleaned(quell.world, *luna(work), Cleanup.FORCE)
+    assert (told.state, (work / "late.txt").exists()) == ("kept", True)
+    assert "changed since it was looked at" in told.failed[0]
+
+
+def test_a_disk_without_room_is_named(house: House) -> None:
+    repo = Repo(house)
+    full = "echo 'fatal: sha1 file write error: No space left on device' >&2; exit 128"
+    git = Git(repo.env | shim(house, "add", full))
+    with pytest.raises(GitFailed) as caught:
+        git.create(str(repo.main), str(house.root / "new"), "new", "main")
+    assert caught.value.code == "disk_full"
