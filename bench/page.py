@@ -90,7 +90,7 @@ Load before this part {load}. Its floor, `python -c pass`: median {floor} ms.
 
 ### A simulated day
 """
-DAY = """
+DAY = """\
 {agents} agents over real processes, headless and in tmux panes, and a clock that is wound by hand:
 {rounds} rounds, {interval:g} s apart, in an hour awake. In it the machine sleeps for 40 minutes,
 the clock is set forwards and back by an hour, and the watch stands still for 10 minutes. Stalled
@@ -128,10 +128,10 @@ def day_table(day: dict[str, Any]) -> str:
     ]
     for name, one in day["found"].items():
         lines.append(f"| {name} | {one['patience_s']:g} s | {one['after_s']:g} s |")
-    lines += ["", "| agent | verdicts |", "|---|---|"]
+    lines += ["", "| agent | what it does | verdicts |", "|---|---|---|"]
     for name, seen in day["verdicts"].items():
         told = ", ".join(f"{word} {count}" for word, count in sorted(seen.items()))
-        lines.append(f"| {name} | {told} |")
+        lines.append(f"| {name} | {day['parts'][name]} | {told} |")
     return "\n".join(lines)
 
 
@@ -153,7 +153,8 @@ def cost_table(watchers: dict[str, Any]) -> str:
         )
         lines.append(f"| {' | '.join(cells)} |")
     servers = [one["tmux_server_percent"] for one in watchers.values()]
-    lines += ["", f"tmux itself, asked by the watch, uses {max(servers)} % of a core more."]
+    also = "The tmux server, which draws what the panes print and answers the watch, uses up to"
+    lines += ["", f"{also} {max(servers)} % of a core more."]
     return "\n".join(lines)
 
 

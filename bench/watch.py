@@ -26,6 +26,9 @@ HOUR = 200  # rounds of 15 s; with ten minutes in which the watch is paused, an 
 ROUNDS = 4  # over which the watcher's CPU time is taken
 AT_ONCE = 20  # agents by one spawn command
 STALL, EVERY = 3.0, 1.0  # seconds: --older-than and --interval, to see how soon a stall is told
+SLEEPS = ("sleep", "3600")
+# Only its screen shows that it lives, so that the watch must read it again and again.
+PRINTS = ("sh", "-c", "while sleep 5; do echo one more word; done")
 BEATING = 0.5  # seconds for which heartbeats are counted
 
 
@@ -38,8 +41,9 @@ def watch_figures(bench: Any, trials: int, agents: int, panes: int) -> dict[str,
         "verdict_s": stall_to_verdict(bench, trials),
         "day": simulated_day(),
         "watcher": {
-            f"{agents} headless agents": watcher_cost(bench, agents, "headless"),
-            f"{panes} agents in tmux panes": watcher_cost(bench, panes, "tmux"),
+            f"{agents} headless agents": watcher_cost(bench, agents, "headless", SLEEPS),
+            f"{panes} agents in tmux panes": watcher_cost(bench, panes, "tmux", SLEEPS),
+            f"{panes} in tmux panes that print": watcher_cost(bench, panes, "tmux", PRINTS),
         },
     }
 
@@ -76,9 +80,9 @@ def simulated_day() -> dict[str, Any]:
 # -- what the watcher costs ------------------------------------------------------------------------
 
 
-def watcher_cost(bench: Any, agents: int, place: str) -> dict[str, Any]:
+def watcher_cost(bench: Any, agents: int, place: str, does: tuple[str, ...]) -> dict[str, Any]:
     """CPU time of `quell watch` at its default interval, its programs included, and its memory."""
-    crowd(bench, agents, place)
+    crowd(bench, agents, place, does)
     try:
         earlier = last_round(bench)
         with watching(bench) as watch:
@@ -107,14 +111,14 @@ def watcher_cost(bench: Any, agents: int, place: str) -> dict[str, Any]:
         bench.call(bench.quell, "kill", "all", "--force")
 
 
-def crowd(bench: Any, agents: int, place: str) -> None:
-    """So many that sleep, started by two commands at a time."""
+def crowd(bench: Any, agents: int, place: str, does: tuple[str, ...]) -> None:
+    """So many that do the same, started by two commands at a time."""
     where = ["--in", place, *(["--tmux-server", "bench"] if place == "tmux" else [])]
     counts = [AT_ONCE] * (agents // AT_ONCE) + [agents % AT_ONCE] * bool(agents % AT_ONCE)
     spawning: list[subprocess.Popen[bytes]] = []
     for number, count in enumerate(counts):
         names = ["--name", f"{place}-{number}", "--count", str(count)]
-        argv = [bench.quell, "spawn", *where, *names, "--", "sleep", "3600"]
+        argv = [bench.quell, "spawn", *where, *names, "--", *does]
         spawning.append(subprocess.Popen(argv, env=bench.env, stdout=subprocess.DEVNULL))
         if len(spawning) > 1:
             spawning.pop(0).wait()

@@ -313,4 +313,5 @@ def summary(told: Chronicle) -> dict[str, Any]:
             one.name: {"patience_s": one.patience, "after_s": one.after} for one in told.found
         },
         "verdicts": {name: dict(seen) for name, seen in told.verdicts.items()},
+        "parts": {part.name: part.play.__doc__ or "" for part in CAST},
     }

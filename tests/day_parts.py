@@ -141,6 +141,7 @@ class Player:
 
 
 def beats(player: Player, now: float) -> None:
+    """A command that beats every minute."""
     if not now % 60:
         player.beat()
 
@@ -165,11 +166,13 @@ def runs_a_tool(player: Player, now: float) -> None:
 
 
 def prints(player: Player, now: float) -> None:
+    """A command that never beats; something new stands on its screen every 90 s."""
     if not now % 90:
         player.sign("write", f"step number {'i' * int(now // 90)} is done")
 
 
 def rests(player: Player, now: float) -> None:
+    """Its turn is over, and nobody talks to it."""
     if not now:
         player.ask_model()
         player.finish()
@@ -185,7 +188,7 @@ def hooked(player: Player, now: float) -> None:
 
 
 def asks(player: Player, now: float) -> None:
-    """A permission that somebody gives half a day later."""
+    """It asks for a permission that somebody gives half a day later."""
     if player.at(0.1):
         player.call_tool()
         player.sign("show", QUESTION)
@@ -212,6 +215,7 @@ def asks_plainly(player: Player, now: float) -> None:
 
 
 def is_limited(player: Player, now: float) -> None:
+    """Its quota is spent in the middle of a turn; it says so."""
     if not now:
         player.ask_model()
         player.sign("show", LIMIT)
@@ -236,8 +240,7 @@ def keeps_a_pool(player: Player, now: float) -> None:
 
 
 def has_a_job_aside(player: Player, now: float) -> None:
-    """A job in the background wanted the terminal and was stopped; the model has time to think,
-    a tool is silent for long, and in the end nobody talks to it any more."""
+    """A job in its background is stopped, while the model thinks or a tool is silent for long."""
     if not now:
         player.ask_model()
         player.do("stop_child")
@@ -265,7 +268,7 @@ def awaits_a_tool(player: Player, now: float) -> None:
 
 
 def is_stopped(player: Player, now: float) -> None:
-    """By a person, for a third of the day; it had promised to beat."""
+    """A command that beats, stopped by a person for a third of the day."""
     if player.at(0.2):
         player.held = True
         player.day.stop(player.pid)
@@ -284,6 +287,7 @@ def is_quiet(player: Player, now: float) -> None:
 
 
 def breaks_its_vow(player: Player, now: float) -> None:
+    """A command that beat every minute, and no more."""
     if not player.hangs:
         beats(player, now)
 
@@ -299,6 +303,7 @@ def is_hung_up_on(player: Player, now: float) -> None:
 
 
 def has_a_stopped_child(player: Player, now: float) -> None:
+    """It waits for a tool whose process is stopped."""
     if player.starts_to_hang():
         player.call_tool()
         player.do("stop_child")
@@ -307,6 +312,7 @@ def has_a_stopped_child(player: Player, now: float) -> None:
 
 
 def falls_silent(player: Player, now: float) -> None:
+    """Its turn is open, and nothing moves."""
     if player.starts_to_hang():
         player.ask_model()
     elif not player.hangs:

@@ -58,6 +58,14 @@ class Disk:
             os.close(fd)
         return ""
 
+    def write_new(self, path: str, text: str) -> None:
+        """Makes a small file unless there is one; that it cannot is no reason to stop."""
+        try:
+            with open(path, "x") as file:
+                file.write(text)
+        except OSError:
+            return
+
     def head(self, path: str) -> bytes | None:
         """Its first 64 KB; None if it cannot be read, which is not the same as empty."""
         return _read(path, 0)

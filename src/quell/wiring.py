@@ -123,6 +123,12 @@ class RealWorld:
 
         return str(uuid.uuid4())
 
+    def new_token(self) -> str:
+        """32 random bytes, in letters that every shell, header and URL can carry."""
+        import base64
+
+        return base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip("=")
+
     def rundir(self, run: str) -> str:
         return os.path.join(self.home, "runs", run)
 

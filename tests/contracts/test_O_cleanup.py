@@ -1,5 +1,6 @@
 """O15, O28-O32, O38, O45, C24, C25, G38, G40, G41: what is cleaned up after an agent has ended."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -48,6 +49,16 @@ def test_O31_O38_a_finished_worktree_goes_with_its_agent(house: House) -> None:
     assert (told.state, told.worktree, told.branch) == ("removed", str(work), "work")
     assert (told.rescue, told.failed, told.why) == ("", (), "clean and merged into main")
     assert not work.exists()
+
+
+def test_O31_a_person_s_own_worktree_is_not_the_task_s(house: House) -> None:
+    """What an orchestrator cleans by default is what quell made; a person's may hold an .env."""
+    own = Repo(house).worktree("own")
+    agent_in(house, own)
+    done = house.run("invoke", "kill-stalled-agent", "AGENT_ID=luna", "GRACE_PERIOD_SECONDS=2")
+    told = json.loads(done.stdout)
+    assert (told["success"], told["message"]) == (True, "Agent terminated gracefully")
+    assert own.is_dir()
 
 
 def test_O15_nothing_is_touched_where_cleaning_was_not_asked_for(house: House) -> None:

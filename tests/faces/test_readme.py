@@ -51,6 +51,9 @@ def furnished(house: House) -> dict[str, str]:
         (folder / name).write_text(script)
         (folder / name).chmod(0o755)
     house.env["PATH"] = f"{folder}:{house.env['PATH']}"
+    who = ("-c", "user.name=reader", "-c", "user.email=reader@example.org")
+    for words in (("init", "-q"), (*who, "commit", "-q", "--allow-empty", "-m", "beginning")):
+        subprocess.run(["git", *words], cwd=house.root, env=house.env, check=True, timeout=20)
     house.tmux("new-session", "-d", "-s", "reader", "sleep 100")
     where = "#{socket_path},#{pid},0 #{pane_id}"
     tmux, pane = house.tmux("display-message", "-p", "-t", "reader", where).split()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from complaints import FAILED, complaint
+from contracts.m_scenes import Shop, notes, ready
 from house import House, alive, eventually
 from quell.core.run import Run
 from quell.life.spawn import Wish
@@ -526,6 +527,66 @@ def test_restart_of_one_that_a_plan_waits_for(house: House) -> None:
         watch.round(3)
     assert len(runs(house)) == 2
     assert [decision for decision, _ in decisions(house)] == ["planned", "started"]
+
+
+# -- its conversation --------------------------------------------------------------------------
+
+
+def test_a_claude_that_crashed_goes_on_with_its_conversation(house: House) -> None:
+    shop = Shop(house)
+    run = shop_spawn(shop, restart=1)
+    [first] = ready(house)
+    shop.say("remember me", "luna")
+    assert run.process
+    os.kill(run.process.pid, signal.SIGKILL)
+    with watching(house) as watch:
+        watch.line("restart.started", "luna")
+        eventually(lambda: len(ready(house)) == 2)
+    second = ready(house)[1]
+    assert second.conversation == first.conversation
+    eventually(lambda: "earlier: remember me" in shop.screen("luna"))
+    arguments = next(words for _, words in notes(house)[::-1] if words[0] == "ready")[2]
+    assert arguments[:2] == ["--resume", first.conversation]
+    assert last_run(house).restarted_from == run.id
+
+
+def test_by_hand_it_begins_a_new_one_unless_it_should_go_on(house: House) -> None:
+    shop = Shop(house)
+    shop_spawn(shop, restart=0)
+    document = house.json("restart", "luna", "--resume")
+    assert document["resumed"]
+    eventually(lambda: len(ready(house)) == 2)
+    document = house.json("restart", "luna")
+    assert not document["resumed"]
+    eventually(lambda: len(ready(house)) == 3)
+    first, again, fresh = (one.conversation for one in ready(house))
+    assert first == again
+    assert fresh != first
+    agent = house.quell.world.store.agent("luna")
+    assert agent
+    assert agent.conversation == fresh
+
+
+def test_one_that_has_not_said_anything_yet_begins_anew(house: House) -> None:
+    """A conversation that is not on disk cannot be resumed: the program would only fail."""
+    shop = Shop(house)
+    run = shop_spawn(shop, restart=1, habits="silent")
+    assert run.process
+    os.kill(run.process.pid, signal.SIGKILL)
+    with watching(house) as watch:
+        watch.line("restart.started", "luna")
+        eventually(lambda: len(ready(house)) == 2)
+    assert "lost" not in {words[0] for _, words in notes(house)}
+    assert last_run(house).live
+
+
+def shop_spawn(shop: Shop, *, restart: int, habits: str = "") -> Run:
+    """A stand-in for claude in tmux, once it is ready."""
+    wish = Wish("claude", (), name="luna", session="luna", restart=restart, **IN_TMUX)
+    wish = wish._replace(cwd=str(shop.folder), env=(("STAND_IN", habits),))
+    run = shop.house.quell.spawn(wish).run
+    eventually(lambda: ready(shop.house))
+    return run
 
 
 def test_settled_by_watch_waits_for_the_end(house: House) -> None:

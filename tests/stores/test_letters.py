@@ -5,7 +5,7 @@ from store_samples import KILLED, Clock, Open, Race, a_receipt, a_run, an_agent,
 
 from quell.core.errors import BadRequest
 from quell.core.message import EVERYBODY, LONGEST, Message
-from quell.core.ports import Store
+from quell.core.store import Store
 from quell.core.team import Team
 from quell.core.teamwork import NoSuchTeam, TeamStore
 

@@ -4,7 +4,7 @@ import pytest
 from store_samples import KILLED, Open, Race, a_process, a_receipt, known, running, trail
 
 from quell.core.errors import StoreFailed
-from quell.core.ports import Store
+from quell.core.store import Store
 from quell.core.teamwork import NotLive, Server
 
 SERVER = Server("s1", "opencode", "/srv/project", a_process(), 28_123, "/tmp/log")

@@ -4,9 +4,9 @@ import pytest
 from store_samples import KILLED, Open, Race, a_receipt, a_run, an_agent, known, spawned, trail
 
 from quell.core.lifecycle import Outcome
-from quell.core.ports import Store
 from quell.core.run import Ending
 from quell.core.shutdown import Move, Request
+from quell.core.store import Store
 from quell.core.teamwork import NoSuchRequest, NotLive, TeamStore
 
 ASK = Request(

@@ -18,9 +18,9 @@ from store_samples import (
 
 from quell.core.errors import BadRequest
 from quell.core.lifecycle import Outcome
-from quell.core.ports import Store
 from quell.core.receipt import Receipt
 from quell.core.run import Ending
+from quell.core.store import Store
 from quell.core.team import COLOURS, Member, Role, Team
 from quell.core.teamwork import InAnotherTeam, NoSuchTeam, NotLive, TeamExists
 

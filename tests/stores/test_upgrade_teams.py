@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from store_samples import KILLED, KILLER, SPAWNER, Clock, Open, Race, a_receipt, known, sql
 
-from quell.core.ports import Won
+from quell.core.store import Won
 from quell.core.team import Team
 from quell.core.teamtask import TeamTask
 from quell.stores import opening

@@ -16,6 +16,13 @@ def test_clean_merged_and_empty_goes() -> None:
         assert decide(DONE, mode)[:2] == (True, False)
 
 
+def test_what_quell_did_not_make_goes_only_if_somebody_asks_for_it() -> None:
+    assert decide(DONE, Cleanup.OWN, made=False)[:2] == (False, False)
+    assert decide(DIRTY, Cleanup.OWN, made=False)[:2] == (False, False)
+    assert decide(DONE, Cleanup.SAFE, made=False)[:2] == (True, False)
+    assert decide(DIRTY, Cleanup.OWN)[:2] == decide(DIRTY, Cleanup.SAFE)[:2]
+
+
 @pytest.mark.parametrize("work", [{"changed": 1}, {"untracked": 1}])
 def test_uncommitted_work_is_saved_and_only_goes_by_force(work: dict[str, int]) -> None:
     tree = DONE._replace(**work)

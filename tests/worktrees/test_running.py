@@ -69,6 +69,18 @@ def test_what_changes_while_it_is_saved_is_not_called_saved(house: House, change
     assert REF not in repo.refs()
 
 
+def test_what_was_stored_otherwise_than_it_is_on_disk_is_not_called_saved(house: House) -> None:
+    repo = Repo(house)
+    work = repo.worktree()
+    (work / "new.txt").write_text("new\n")
+    tree = repo.tree(work)
+    wrong = repo.git("rev-parse", "main:a.txt")
+    git = Git(repo.env | shim(house, "hash-object", f"echo {wrong}; exit 0"))
+    with pytest.raises(GitFailed, match=r"new\.txt could not be saved"):
+        git.rescue(tree, REF, "Saved")
+    assert REF not in repo.refs()
+
+
 def luna(work: Path) -> tuple[Run, Agent]:
     run = Run("run", "luna", "here", State.ENDED, Place("headless"), "2020-01-01T00:00:00Z")
     return run, Agent("luna", "command", str(work))

@@ -21,4 +21,4 @@ class Settings(NamedTuple):
     stall_policy: str = "report"  # what the watch does about a stalled agent: report, stop or kill
     stall_policies: tuple[str, ...] = ()  # exceptions: "tag:night=kill", "team:web=stop"
     shutdown_wait: float = 60.0  # seconds an agent has to answer when asked to leave; 0: for ever
-    stall_cleanup: str = ""  # what the watch does to the worktree of one it ended: safe, or nothing
+    stall_cleanup: str = ""  # of whom the watch ended: own, safe, or nothing

@@ -9,6 +9,7 @@ from quell.core.process import Member, Unknown
 
 
 class Cleanup(StrEnum):
+    OWN = "own"  # like safe, but only what quell itself made
     SAFE = "safe"  # remove what is finished, keep the rest
     FORCE = "force"  # save, then remove
 
@@ -145,11 +146,17 @@ _KEEP, _REMOVE = False, True
 
 
 def decide(
-    tree: Tree | Unknown, mode: Cleanup, inside: Sequence[str] = (), others: Sequence[str] = ()
+    tree: Tree | Unknown,
+    mode: Cleanup,
+    inside: Sequence[str] = (),
+    others: Sequence[str] = (),
+    *,
+    made: bool = True,
 ) -> Decision:
     """Whether the worktree goes, and whether its work is saved first; work comes before order.
 
-    `inside` names the live processes that use it, `others` the live agents that work there.
+    `inside` names the live processes that use it, `others` the live agents that work there; `made`
+    tells whether quell made it.
     """
     if isinstance(tree, Unknown):
         return Decision(_KEEP, rescue=False, why=f"it could not be looked at: {tree.why}")
@@ -158,6 +165,7 @@ def decide(
         # the first line that fits; its second word is the verdict, its third saves the work
         (not tree.linked, _KEEP, False, "it is the main checkout of its repository"),
         (others, _KEEP, False, f"{_listed(others)} works there too"),
+        (mode is Cleanup.OWN and not made, _KEEP, False, "quell did not make it"),
         (tree.locked is not None, _KEEP, work, f"it is locked{_unlock(tree)}"),
         (tree.underway, _KEEP, work, f"it is in the middle of a {tree.underway}"),
         (tree.conflicts, _KEEP, work, f"conflicts in {_number(tree.conflicts, 'file')}"),

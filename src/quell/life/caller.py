@@ -1,9 +1,8 @@
 """Who is asking: the operator at a shell, or an agent."""
 
-from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
-from quell.core.errors import Refused
+from quell.core.errors import Refused, StoreFailed
 from quell.core.ports import World
 from quell.core.run import Run
 
@@ -21,27 +20,62 @@ class Caller(NamedTuple):
 
 
 def caller(world: World) -> Caller:
-    """Judged by ancestry first, so that a scrubbed environment promotes nobody."""
+    """Judged by ancestry first, so that a scrubbed environment promotes nobody; then by the token
+    that only one run was given; then by the stamp, which anybody can copy."""
     live = world.store.live_runs()
     above = world.kernel.ancestors()
     mine = [run for run in live if any(_is_among(run, pid) for pid in above)]
     mine.sort(key=lambda run: min(above.index(p) for p in _pids(run) if p in above))
-    if not mine:
-        stamped = world.env.get("QUELL_RUN", "")
-        mine = [run for run in live if stamped and run.id == stamped]
+    if mine:
+        return _agent(mine, live)
+    holder = holder_of(world, world.env.get("QUELL_TOKEN", ""))
+    if holder:
+        return holder
+    stamped = world.env.get("QUELL_RUN", "")
+    mine = [run for run in live if stamped and run.id == stamped]
     if mine:
         return _agent(mine, live)
     return Caller(world.env.get("QUELL_ON_BEHALF") or OPERATOR)  # set by selfend.py
+
+
+def asker(world: World) -> Caller:
+    """The caller, for what is done in an agent's name. What is left of an ended run is nobody: it
+    must not finish tasks or read letters that are its successor's by now."""
+    who = caller(world)
+    stamped = world.env.get("QUELL_RUN", "")
+    if who.runs or not stamped or "QUELL_ON_BEHALF" in world.env:
+        return who
+    former = world.store.run(stamped)
+    if former is None:
+        return who
+    who = Caller(f"agent:{former.agent}", (former.id,), former.agent)
+    refuse(
+        world,
+        who,
+        f"this belongs to a run of '{former.agent}' that has ended",
+        "a person unsets QUELL_RUN and QUELL_TOKEN first",
+    )
+
+
+def given_token(world: World, run: Run) -> str:
+    """A new secret that proves to be this run, as long as it lives; only its digest is kept."""
+    token = world.new_token()
+    world.store.teamwork.set_token(run.id, _digest(token))
+    return token
 
 
 def holder_of(world: World, token: str) -> Caller | None:
     """Whoever was given this token at its start; None for one that is forged, or died with its run.
 
     Only its digest is on record, so that equal time for every guess comes by itself."""
+    run = world.store.teamwork.run_of_token(_digest(token)) if token else None
+    return _agent([run], world.store.live_runs()) if run else None
+
+
+def _digest(token: str) -> str:
     import hashlib
 
-    run = world.store.teamwork.run_of_token(hashlib.sha256(token.encode()).hexdigest())
-    return _agent([run], world.store.live_runs()) if run else None
+    return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
 
 
 def _agent(mine: list[Run], live: list[Run]) -> Caller:
@@ -50,8 +84,16 @@ def _agent(mine: list[Run], live: list[Run]) -> Caller:
 
 def refuse(world: World, who: Caller, why: str, hint: str) -> NoReturn:
     """Says no, and writes down who was told so."""
-    world.store.note("authority.refused", who.agent, who.run, {"by": who.by, "why": why})
+    note_refusal(world, who, why)
     raise Refused(why, hint)
+
+
+def note_refusal(world: World, who: Caller, why: str, **more: str) -> None:
+    try:
+        told = {"by": who.by, "why": why, **more}
+        world.store.note("authority.refused", who.agent, who.run, told)
+    except StoreFailed:
+        return  # a no stays a no, though nobody can write it down
 
 
 def _pids(run: Run) -> list[int]:
@@ -70,22 +112,3 @@ def _with_parents(mine: list[Run], live: list[Run]) -> tuple[str, ...]:
         if parent and parent not in chain:
             chain.append(parent)
     return tuple(chain)
-
-
-def check_authority(
-    who: Caller, runs: Sequence[Run], groups: Sequence[str], *, told_twice: bool
-) -> None:
-    """No agent ends what it runs in, or, without --yes, more than one run, or a whole group."""
-    if not who.runs:
-        return
-    around = [run for run in runs if run.id in who.runs[1:]]
-    if around:
-        raise Refused(
-            f"'{around[0].agent}' runs this agent: no agent ends its own ancestors",
-            "ask the operator to end it",
-        )
-    if len(runs) > 1 and not told_twice:
-        names = ", ".join(run.agent for run in runs)
-        raise Refused(f"an agent may not end {len(runs)} runs unasked: {names}", "add --yes")
-    if groups and not told_twice:
-        raise Refused(f"an agent may not end {', '.join(groups)} unasked", "add --yes")

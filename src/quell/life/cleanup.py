@@ -155,9 +155,10 @@ def _decision(world: World, scene: Scene, tree: Tree, mode: Cleanup) -> Decision
                 if run.id != scene.run.id and _works_in(world, run.agent, tree.top)
             }
         )
+        made = any(row.path == tree.top for row in world.store.worktrees())
     except StoreFailed as error:
         return decide(Unknown(f"who else works there is not known ({error})"), mode)
-    return decide(tree, mode, inside, others)
+    return decide(tree, mode, inside, others, made=made)
 
 
 def _works_in(world: World, name: str, top: str) -> bool:

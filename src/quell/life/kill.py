@@ -1,6 +1,6 @@
 """Ends agents surely: TERM → 2 s → KILL, every process of theirs, proven by a receipt."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from quell.core import ladder as ladders
@@ -11,8 +11,9 @@ from quell.core.ports import World
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Ending, Orphan, Run
 from quell.core.selector import Chosen
+from quell.life.authority import check_authority, note_override
 from quell.life.before import Way
-from quell.life.caller import Caller, caller, check_authority
+from quell.life.caller import Caller, caller
 from quell.life.choose import Crowd
 from quell.life.ending import end_runs
 from quell.life.orphans import (
@@ -36,6 +37,7 @@ class KillWish(NamedTuple):
     yes: bool = False
     children: bool = True
     dry_run: bool = False
+    dissolve: bool = False  # whoever of them leads a team, its team goes with it
     stalled: bool = False  # the longer ladder: an agent that hangs may need time to tidy up
     tasks: str = ""  # fail, retry, requeue or leave; empty: by how it ended
     cleanup: str = ""  # safe or force; empty: nothing is cleaned
@@ -49,11 +51,11 @@ class Slain(NamedTuple):
     receipts: tuple[Receipt, ...]
 
 
-def kill(world: World, wish: KillWish) -> list[Slain]:
+def kill(world: World, wish: KillWish, who: Caller | None = None) -> list[Slain]:
     """Ends whatever the targets mean. One failure does not stop the others."""
     live = {run.agent for run in settle(world)}
     forget_dead(world)
-    who = caller(world)
+    who = who or caller(world)
     ending = Ending(
         Outcome.KILLED, who.by, "killed", wish.detail, tasks=wish.tasks, cleanup=wish.cleanup
     )
@@ -62,12 +64,16 @@ def kill(world: World, wish: KillWish) -> list[Slain]:
     crowd = Crowd(world, of_ended_runs(world, by_stamp=not live.issuperset(wish.targets)))
     chosen, slain = choose_all(world, crowd, wish.targets)
     runs = doomed_runs(world, crowd, chosen, with_children=wish.children)
-    check_authority(who, runs, groups_of(chosen), told_twice=wish.yes)
+    check_authority(world, runs, who, chosen, told_twice=wish.yes or wish.dissolve)
     way = Way(ladder, ending, deregister=any(one.label for one in chosen))
     if wish.dry_run:
         receipts = {run.id: preview(world, run, ending) for run in runs}
     else:
+        note_override(world, runs, who)
+        force_requests(world, runs)
+        led = led_by(world, runs) if wish.dissolve else []
         receipts = end_all(world, who, runs, way, "kill")
+        dissolve_teams(world, led, receipts.values())
     orphans = doomed_orphans(crowd, chosen)
     if wish.dry_run:
         ends = [OrphanEnd(orphan, orphan_preview(world, orphan, ending)) for orphan in orphans]
@@ -93,8 +99,31 @@ def nobody_returns(world: World, crowd: Crowd, chosen: Sequence[Chosen], who: Ca
         return  # nor can anybody start a run that cannot be written down
 
 
-def groups_of(chosen: Sequence[Chosen]) -> list[str]:
-    return [one.target for one in chosen if one.label]
+def force_requests(world: World, runs: Sequence[Run]) -> None:
+    """Whoever was asked to leave, and is now made to, was not the one who left."""
+    asked = world.store.leaving().intersection(run.id for run in runs)
+    if asked:
+        from quell.life.ask import force_request
+
+        for run in sorted(asked):
+            force_request(world, run)
+
+
+def led_by(world: World, runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """(leader, team) of those who lead one."""
+    seats = world.store.seats()
+    led = [(run.agent, seats[run.agent]) for run in runs if run.agent in seats]
+    return [(agent, seat.team) for agent, seat in led if seat.role == "leader"]
+
+
+def dissolve_teams(
+    world: World, led: Sequence[tuple[str, str]], receipts: Iterable[Receipt]
+) -> None:
+    """Only of leaders who are gone: one that survived still leads."""
+    gone = {receipt.agent for receipt in receipts if not receipt.survivors}
+    for leader, team in led:
+        if leader in gone:
+            world.store.teamwork.dissolve(team)
 
 
 def end_all(

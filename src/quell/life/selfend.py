@@ -23,7 +23,7 @@ def keeperless_self(who: Caller, runs: Sequence[Run]) -> Run | None:
 
 def end_from_outside(world: World, who: Caller, run: Run, command: Sequence[str]) -> Receipt:
     """Hands `quell COMMAND` for this run to a process that is not part of it, and waits."""
-    dropped = ("QUELL_RUN", "QUELL_AGENT")
+    dropped = ("QUELL_RUN", "QUELL_AGENT", "QUELL_TOKEN")
     env = {name: value for name, value in world.env.items() if name not in dropped}
     world.kernel.detach(command, {**env, "QUELL_ON_BEHALF": who.by})
     waited = 0.0

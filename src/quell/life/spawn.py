@@ -12,6 +12,7 @@ from quell.core.kind import Kind
 from quell.core.lifecycle import State
 from quell.core.ports import Launch, World
 from quell.core.run import Place, Run
+from quell.core.store import WorktreeRow
 from quell.core.worktree import Tree
 from quell.life.caller import caller
 from quell.life.environment import forget_environment, kept_environment
@@ -148,9 +149,13 @@ def with_worktree(world: World, wish: Wish) -> Wish:
     tree = world.worktrees().describe(near)
     if not isinstance(tree, Tree):
         raise BadRequest(f"{near} is in no git repository", "--worktree needs one: cd there")
-    repository = os.path.dirname(tree.common_dir)
-    path = os.path.join(repository, ".worktrees", wish.worktree.replace("/", "-"))
-    return wish._replace(cwd=world.worktrees().create(near, path, wish.worktree, "HEAD").top)
+    folder = os.path.join(os.path.dirname(tree.common_dir), ".worktrees")
+    path = os.path.join(folder, wish.worktree.replace("/", "-"))
+    made = world.worktrees().create(near, path, wish.worktree, "HEAD")
+    world.disk.write_new(os.path.join(folder, ".gitignore"), "*\n")  # git need not show them
+    row = WorktreeRow(wish.task, made.top, made.branch, commit=made.commit)
+    world.store.add_worktree(row)
+    return wish._replace(cwd=made.top)
 
 
 def agent_of(world: World, wish: Wish) -> Agent:

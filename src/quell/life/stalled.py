@@ -14,8 +14,9 @@ from quell.core.receipt import Receipt
 from quell.core.run import Ending, Run
 from quell.core.signs import Look, Memory, memory_from, memory_parts, remembered
 from quell.core.stall import Activity, Patience, Verdict, checked_patience, judge
+from quell.life.authority import check_authority, note_override
 from quell.life.before import Way
-from quell.life.caller import Caller, caller, check_authority
+from quell.life.caller import Caller, caller
 from quell.life.choose import Crowd
 from quell.life.ending import end_runs
 from quell.life.preview import preview
@@ -146,7 +147,8 @@ def end_stalled(world: World, wish: StalledWish) -> list[tuple[Judged, Receipt |
     who = caller(world)
     found = judged(world, patience, wish.targets)
     stalled = [one for one in found if one.verdict.activity is Activity.STALLED]
-    check_authority(who, [one.run for one in stalled], [], told_twice=wish.yes)
+    runs = [one.run for one in stalled]
+    check_authority(world, runs, who, told_twice=wish.yes)
     if wish.dry_run:
         receipts = {o.run.id: preview(world, o.run, _ending(o, who.by, wish)) for o in stalled}
     else:

@@ -11,8 +11,9 @@ from quell.core.receipt import Receipt, Result
 from quell.core.run import Ending, Orphan, Run
 from quell.core.selector import Chosen
 from quell.core.stopping import StopOptions, StopPlan, stop_plan
+from quell.life.authority import check_authority, note_override
 from quell.life.before import Way
-from quell.life.caller import caller, check_authority
+from quell.life.caller import Caller, caller
 from quell.life.choose import Crowd
 from quell.life.ending import await_other, claimed
 from quell.life.kill import (
@@ -20,7 +21,6 @@ from quell.life.kill import (
     choose_all,
     doomed_runs,
     end_all,
-    groups_of,
     nobody_returns,
     self_target,
     told,
@@ -42,10 +42,10 @@ class StopWish(NamedTuple):
     dry_run: bool = False
 
 
-def stop(world: World, wish: StopWish) -> list[Slain]:
+def stop(world: World, wish: StopWish, who: Caller | None = None) -> list[Slain]:
     """Active agents only; orphans are kill's and reap's. Without a target: the asking agent."""
     settle(world)
-    who = caller(world)
+    who = who or caller(world)
     myself = self_target(who, world)
     targets = wish.targets or ((myself,) if myself else ())
     if not targets:
@@ -56,7 +56,7 @@ def stop(world: World, wish: StopWish) -> list[Slain]:
     crowd = Crowd(world)
     chosen, slain = choose_all(world, crowd, targets)
     runs = doomed_runs(world, crowd, chosen, with_children=wish.children and not plan.let_go)
-    check_authority(who, runs, groups_of(chosen), told_twice=wish.yes)
+    check_authority(world, runs, who, chosen, told_twice=wish.yes)
     check_purge(wish.purge, told_twice=wish.yes)
     way = Way(stop_ladder(world, wish, plan), ending, deregister=True, capture_id=plan.capture_id)
     if wish.dry_run:

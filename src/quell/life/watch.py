@@ -16,7 +16,7 @@ from quell.core.errors import BadRequest, QuellError, Refused, StoreFailed
 from quell.core.lifecycle import Outcome, State
 from quell.core.policy import Policy, parsed_policy, parsed_rules, policy_of
 from quell.core.ports import World
-from quell.core.process import Alive, Gone
+from quell.core.process import Alive, Gone, ProcessId
 from quell.core.run import Ending, Run
 from quell.core.stall import Activity
 from quell.core.watched import Drift, Told, Trouble
@@ -121,11 +121,17 @@ class Watch:
         self.rules = parsed_rules((*settings.stall_policies, *wish.rules))
         self.cleanup = checked_cleanup(settings.stall_cleanup)
         self.runs = os.path.dirname(world.rundir("any"))  # where new runs appear
+        if settings.stall_cleanup not in ("", *Cleanup):
+            raise BadRequest(
+                f"watch.cleanup = '{settings.stall_cleanup}' is no way to clean up",
+                f"use one of {', '.join(Cleanup)}, or nothing",
+            )
         self.eyes = Eyes(world)
         self.last_event = max((event.id for event in world.store.events(0, "", 1)), default=0)
         self.found: list[Judged] = []  # in the last round
         self.troubles: list[Trouble] = []
         self.store_failed = False
+        self.mourned: set[str] = set()  # runs whose end has woken us; something of them may linger
         self.known: set[Told] = set()  # drifts and troubles that were told already
 
     def take_lease(self) -> None:
@@ -151,6 +157,7 @@ class Watch:
 
     def live(self) -> Iterator[Told]:
         clock = self.world.clock
+        self.world.kernel.wait([], 0, self.runs)  # from now on, whoever is started is heard
         while True:
             yield from self.round()
             until = clock().awake + self.interval
@@ -163,14 +170,27 @@ class Watch:
     def sleep(self, seconds: float) -> None:
         """Until somebody dies or is started, or something is due."""
         here = self.tried(self.here) or []
-        first = [run.keeper or run.process for run in here]
-        look = self.world.kernel.look
-        watched = [process for process in first if process and isinstance(look(process), Alive)]
+        watched, dead = self.living_and_dead(here)
+        unheard, self.mourned = dead - self.mourned, dead
+        if unheard:
+            return  # died since the last look: it would wake nobody
         due = self.tried(lambda: next_due(self.world))
-        if any(run.state is State.SPAWNING for run in here):
-            seconds = min(seconds, BIRTH)  # whom to watch is known once it is born
+        if any(run.state is not State.RUNNING for run in here):
+            seconds = min(seconds, BIRTH)  # somebody is starting or ending it, and will write soon
         seconds = seconds if due is None else min(seconds, due)
         self.world.kernel.wait(watched, seconds, self.runs)
+
+    def living_and_dead(self, runs: Sequence[Run]) -> tuple[list[ProcessId], set[str]]:
+        """Whose end is the end of a run, keepers first; and the runs of which all is gone."""
+        living: list[ProcessId] = []
+        dead: set[str] = set()
+        for run in runs:
+            known = [process for process in (run.keeper, run.process) if process]
+            seen = [self.world.kernel.look(process) for process in known]
+            living += [p for p, s in zip(known, seen, strict=True) if isinstance(s, Alive)][:1]
+            if known and all(isinstance(one, Gone) for one in seen):
+                dead.add(run.id)
+        return living, dead
 
     def here(self) -> list[Run]:
         return [run for run in self.world.store.live_runs() if run.host == self.world.host]

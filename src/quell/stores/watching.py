@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from quell.core.errors import StillRunning
 from quell.core.process import ProcessId, process_from_text, process_text
 from quell.core.run import Run
-from quell.core.store import Plan, Watcher
+from quell.core.store import Plan, Seat, Watcher
 from quell.stores import rows
 from quell.stores.trail import Trail
 from quell.stores.transactions import FULL, NORMAL
@@ -84,6 +84,22 @@ class Watching(Trail):
                 return False
             self._decide(plan)
             return True
+
+    # -- what most verbs must know of teams, though few load the rest ------------------------
+
+    def seats(self) -> dict[str, Seat]:
+        """Agent → its place in a team, for those who are in one now."""
+        with self._file.reading() as db:
+            found = db.execute("SELECT agent, team, role FROM members ORDER BY seq")
+            return {agent: Seat(team, role) for agent, team, role in found}
+
+    def leaving(self) -> frozenset[str]:
+        """The runs that were asked to leave, and are not done with it."""
+        with self._file.reading() as db:
+            query = "SELECT run FROM shutdowns WHERE phase IN ('requested', 'approved')"
+            return frozenset(run for (run,) in db.execute(query))
+
+    # -- inside a transaction ----------------------------------------------------------------
 
     def _decide(self, plan: Plan) -> None:
         texts = (plan.run, plan.agent, plan.decision, plan.why)

@@ -145,14 +145,13 @@ def _staged(entries: Iterable[Entry], intended: frozenset[str]) -> bytes:
 
 
 def _lines(files: Iterable[Saved]) -> bytes:
-    """Deletions first: a file may have become a directory."""
-    ordered = sorted(files, key=lambda one: one.mode != "0")
     return b"".join(
-        f"{one.mode} {one.object}\t".encode() + os.fsencode(one.path) + b"\0" for one in ordered
+        f"{one.mode} {one.object}\t".encode() + os.fsencode(one.path) + b"\0" for one in files
     )
 
 
 def _written(git: Runner, where: str, index: str, lines: bytes) -> str:
+    # --replace: a file may have become a directory
     words = ("update-index", "--replace", "-z", "--index-info")
     git.must(where, *_ANY_NAME, *words, given=lines, index=index, seconds=SECONDS)
     return git.must(where, *_ANY_NAME, "write-tree", "--missing-ok", index=index).line

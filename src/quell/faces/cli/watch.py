@@ -8,9 +8,10 @@ import click
 from quell.api import Quell
 from quell.core.errors import BadRequest
 from quell.core.store import Happened
-from quell.core.watched import Drift, Told
+from quell.core.watched import Drift, Told, Trouble
 from quell.faces import render, verdict_text
 from quell.faces.cli import options
+from quell.faces.exits import Exit
 
 if TYPE_CHECKING:
     from quell.life.watch import Round, WatchWish
@@ -40,7 +41,7 @@ FOREVER = "watching every {:g} s; stalled agents: {}; Ctrl-C ends the watch and 
 @click.option("--uninstall", is_flag=True, help="Remove that file.")
 @options.dry_run
 @options.as_json
-def command(*, once: bool, json_wanted: bool, dry_run: bool, registry: str, **given: Any) -> None:
+def command(*, once: bool, json_wanted: bool, dry_run: bool, registry: str, **given: Any) -> int:
     """Watch over everybody: keep the books true, notice who stalls, start again what should live.
 
     Takes in what happened while nobody looked, finishes endings that were interrupted, and brings
@@ -55,7 +56,8 @@ def command(*, once: bool, json_wanted: bool, dry_run: bool, registry: str, **gi
     if install and uninstall:
         raise BadRequest("--install and --uninstall exclude each other", "give one of them")
     if install or uninstall:
-        return _service(quell, wish, install=install, dry_run=dry_run, json_wanted=json_wanted)
+        _service(quell, wish, install=install, dry_run=dry_run, json_wanted=json_wanted)
+        return Exit.DONE
     if once or dry_run:
         return _one_round(quell.watch_once(wish, dry_run=dry_run), json_wanted=json_wanted)
     settings = quell.world.settings
@@ -64,7 +66,7 @@ def command(*, once: bool, json_wanted: bool, dry_run: bool, registry: str, **gi
     click.echo(FOREVER.format(*shown), err=True)
     for one in told:
         _say(one, json_wanted=json_wanted)
-    return None
+    return Exit.DONE
 
 
 def _say(one: Told, *, json_wanted: bool) -> None:
@@ -78,15 +80,18 @@ def _say(one: Told, *, json_wanted: bool) -> None:
         click.echo(f"trouble: {render.printable(one.text)}", err=True)
 
 
-def _one_round(done: "Round", *, json_wanted: bool) -> None:
+def _one_round(done: "Round", *, json_wanted: bool) -> int:
+    """What could not be done makes the round a failed one."""
+    troubles = [one.text for one in done.told if isinstance(one, Trouble)]
+    code = Exit.FAILED if troubles else Exit.DONE
     if json_wanted:
         drifts = [
             {"class": d.kind, "session": d.session, "what": d.what, "done": d.done}
             for d in done.drifts
         ]
         agents = [verdict_text.as_json(one) for one in done.judged]
-        options.print_json({"drift": drifts, "agents": agents})
-        return
+        options.print_json({"drift": drifts, "agents": agents, "troubles": troubles})
+        return code
     for drift in done.drifts:
         click.echo(_drift_line(drift))
     stalled = [one for one in done.judged if one.verdict.activity == "stalled"]
@@ -95,8 +100,9 @@ def _one_round(done: "Round", *, json_wanted: bool) -> None:
     for one in done.told:
         if not isinstance(one, Drift):
             _say(one, json_wanted=False)
-    if not done.drifts:
+    if not done.drifts and not troubles:
         click.echo("no drift", err=True)
+    return code
 
 
 def _drift_line(drift: Drift) -> str:

@@ -93,7 +93,7 @@ def killed(quell: "Quell", target: Addressed, given: dict[str, Any]) -> list[Rec
 def cleanup_of(given: dict[str, Any]) -> str:
     if given["FORCE_CLEANUP"]:
         return "force"
-    return "safe" if given["CLEANUP"] else ""
+    return "own" if given["CLEANUP"] else ""  # a person's own worktree is not the task's
 
 
 def told_killed(receipt: Receipt, target: Addressed, given: dict[str, Any]) -> Answer:

@@ -46,7 +46,7 @@ CREATE TABLE team_tasks (
     CHECK (status != 'in_progress' OR owner != '')
 );
 CREATE INDEX tasks_of_team ON team_tasks (team, seq);
-CREATE INDEX tasks_of_owner ON team_tasks (owner) WHERE owner != '';
+CREATE INDEX tasks_of_owner ON team_tasks (owner);
 
 CREATE TRIGGER completed_team_tasks_are_final BEFORE UPDATE ON team_tasks
 WHEN OLD.status = 'completed'
