@@ -10,7 +10,14 @@ import pytest
 from house import House, alive
 from quell.core.receipt import Result
 from quell.core.worktree import Cleaning, Cleanup
-from quell.life.cleanup import MARKER, cleaned, make_session_dir, preview_cleaning
+from quell.life.cleanup import (
+    KEPT_FOR,
+    MARKER,
+    cleaned,
+    make_session_dir,
+    preview_cleaning,
+    sweep_sessions,
+)
 from quell.life.kill import KillWish
 from quell.life.spawn import Spawned, Wish
 from worktrees.repo import Repo, bystander, on_disk
@@ -388,6 +395,20 @@ def test_O29_the_session_directory_goes(house: House) -> None:
     (path / "deep").chmod(0o500)
     told = killed(house, spawned)
     assert (told.session_dir, told.failed, path.exists()) == ("removed", (), False)
+
+
+def test_O29_what_nobody_asked_to_clean_goes_a_day_later(house: House) -> None:
+    spawned, path = with_session(house)
+    house.kill("luna")
+    assert path.is_dir()
+    world = house.quell.world
+    sweep_sessions(world)
+    assert path.is_dir()
+    today = world.seconds()
+    world.seconds = lambda: today + KEPT_FOR + 1  # type: ignore[method-assign]
+    sweep_sessions(world)
+    assert not path.exists()
+    assert spawned.run.id == path.name
 
 
 def test_O29_no_session_directory_is_nothing_to_say(house: House) -> None:

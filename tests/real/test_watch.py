@@ -12,6 +12,7 @@ import pytest
 
 from complaints import FAILED, USAGE, complaint
 from house import House, alive, eventually
+from quell.life.watch import Watch, WatchWish
 from scenes import DEAF, SLEEPS, TIDY, Played, adopted, started
 from watchers import (
     BEATS_ON,
@@ -157,6 +158,19 @@ def test_one_that_was_started_after_the_round_is_watched_too(house: House) -> No
             assert run.ending
             assert run.ending.outcome == "completed"
             watch.line("life.stopped", name)
+
+
+@pytest.mark.timeout(60)
+def test_one_that_died_while_the_watch_was_busy_wakes_it_too(house: House) -> None:
+    """Its end came after the round had looked, and before anybody listened for it."""
+    luna = started(house, EXITS_WHEN_TOLD)
+    watch = Watch(house.quell.world, WatchWish())
+    list(watch.round())
+    let_exit(house, 3)
+    gone(luna.pid, luna.keeper)
+    watch.sleep(3000)
+    list(watch.pulse())
+    assert not last_run(house).live
 
 
 def test_an_adopted_one_that_dies_is_lost_at_once(house: House) -> None:

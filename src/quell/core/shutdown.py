@@ -24,6 +24,13 @@ class Move(StrEnum):
     LET_GO = "let go"  # nobody watches over the run any more, and it may live on
 
 
+class Overdue(StrEnum):
+    """What the watch does about somebody who does not answer in time."""
+
+    FORCE = "force"
+    REPORT = "report"
+
+
 PHASES: dict[tuple[Phase, Move], Phase] = {
     (Phase.REQUESTED, Move.APPROVE): Phase.APPROVED,
     (Phase.REQUESTED, Move.REJECT): Phase.REJECTED,
@@ -52,7 +59,7 @@ class Request(NamedTuple):
     completed_at: str = ""
     answer: str = ""  # the reason that was given with the answer
     deadline_at: str = ""  # empty: it may take for ever
-    overdue: str = "force"  # what the watch does then: force, or report
+    overdue: str = Overdue.FORCE.value
 
 
 def moved(phase: Phase, move: Move) -> Phase:

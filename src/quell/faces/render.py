@@ -79,6 +79,7 @@ def status_text(status: "Status") -> str:
         lines.append(table(AGENT_COLUMNS, [agent_row(view) for view in status.agents]))
     lines.append(orphans_text(status.orphans))
     lines += [f"interrupted: the ending of '{name}'" for name in status.interrupted]
+    lines.append(f"watch: {status.watcher or 'nobody watches; quell watch does'}")
     lines.append(f"state: {status.home}")
     return "\n".join(lines)
 

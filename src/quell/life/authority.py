@@ -116,3 +116,10 @@ def note_override(world: World, runs: Sequence[Run], who: Caller) -> None:
             world.store.note("authority.override", run.agent, run.id, told)
         except StoreFailed:
             return  # said with the ending, which cannot be written either
+
+
+def led_by(world: World, runs: Sequence[Run]) -> dict[str, str]:
+    """Run → the team that its agent leads, for those who lead one."""
+    seats = world.store.seats()
+    of_runs = {run.id: seats[run.agent] for run in runs if run.agent in seats}
+    return {run: seat.team for run, seat in of_runs.items() if seat.role == Role.LEADER}

@@ -46,15 +46,11 @@ def asker(world: World) -> Caller:
     if who.runs or not stamped or "QUELL_ON_BEHALF" in world.env:
         return who
     former = world.store.run(stamped)
-    if former is None:
-        return who
-    who = Caller(f"agent:{former.agent}", (former.id,), former.agent)
-    refuse(
-        world,
-        who,
-        f"this belongs to a run of '{former.agent}' that has ended",
-        "a person unsets QUELL_RUN and QUELL_TOKEN first",
-    )
+    if former is not None:
+        was = Caller(f"agent:{former.agent}", (former.id,), former.agent)
+        why = f"this belongs to a run of '{former.agent}' that has ended"
+        refuse(world, was, why, "a person unsets QUELL_RUN and QUELL_TOKEN first")
+    return who
 
 
 def given_token(world: World, run: Run) -> str:

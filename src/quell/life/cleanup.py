@@ -5,6 +5,7 @@ here can undo the ending itself.
 """
 
 import os
+from datetime import datetime
 from typing import NamedTuple
 
 from quell.core.agent import Agent
@@ -26,6 +27,7 @@ from quell.life.before import others_alive, target_of
 from quell.life.stale_lock import without_stale_lock
 
 MARKER = ".quell-session"
+KEPT_FOR = 86_400.0  # seconds: somebody may want to see what a crashed agent left there
 
 
 def cleaned(world: World, run: Run, agent: Agent, mode: Cleanup) -> Cleaning:
@@ -63,6 +65,19 @@ def make_session_dir(world: World, run: str) -> str:
 
 def _sessions(world: World) -> str:
     return os.path.join(os.path.realpath(world.home), "sessions")
+
+
+def sweep_sessions(world: World) -> None:
+    """Directories of runs that ended by themselves long ago: nobody asked for their cleanup."""
+    for path in world.disk.glob(os.path.join(_sessions(world), "*")):
+        run = world.store.run(os.path.basename(path))
+        if run is None or run.live or not run.ended_at:
+            continue
+        ended = datetime.fromisoformat(run.ended_at).timestamp()
+        if run.host == world.host and world.seconds() - ended > KEPT_FOR:
+            agent = Agent(run.agent, "command", "")
+            scene = Scene(run, agent, None, path, world.kernel.holders([path]))
+            _session_removed(world, scene, Cleaning())
 
 
 def _session_removed(world: World, scene: "Scene", cleaning: Cleaning) -> Cleaning:

@@ -1,6 +1,6 @@
 """Ends agents surely: TERM → 2 s → KILL, every process of theirs, proven by a receipt."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from quell.core import ladder as ladders
@@ -11,7 +11,7 @@ from quell.core.ports import World
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Ending, Orphan, Run
 from quell.core.selector import Chosen
-from quell.life.authority import check_authority, note_override
+from quell.life.authority import check_authority, led_by, note_override
 from quell.life.before import Way
 from quell.life.caller import Caller, caller
 from quell.life.choose import Crowd
@@ -70,10 +70,13 @@ def kill(world: World, wish: KillWish, who: Caller | None = None) -> list[Slain]
         receipts = {run.id: preview(world, run, ending) for run in runs}
     else:
         note_override(world, runs, who)
-        force_requests(world, runs)
-        led = led_by(world, runs) if wish.dissolve else []
+        force_requests(world, runs, who)
+        led = led_by(world, runs) if wish.dissolve else {}
         receipts = end_all(world, who, runs, way, "kill")
-        dissolve_teams(world, led, receipts.values())
+        if led:
+            from quell.life.team import dissolve_after
+
+            dissolve_after(world, led, receipts)
     orphans = doomed_orphans(crowd, chosen)
     if wish.dry_run:
         ends = [OrphanEnd(orphan, orphan_preview(world, orphan, ending)) for orphan in orphans]
@@ -99,31 +102,15 @@ def nobody_returns(world: World, crowd: Crowd, chosen: Sequence[Chosen], who: Ca
         return  # nor can anybody start a run that cannot be written down
 
 
-def force_requests(world: World, runs: Sequence[Run]) -> None:
-    """Whoever was asked to leave, and is now made to, was not the one who left."""
-    asked = world.store.leaving().intersection(run.id for run in runs)
-    if asked:
+def force_requests(world: World, runs: Sequence[Run], who: Caller) -> None:
+    """Whoever was asked to leave, and is now made to, did not leave by itself."""
+    asked = world.store.leaving()
+    made = [run for run in runs if run.id in asked and run.id != who.run]
+    if made:
         from quell.life.ask import force_request
 
-        for run in sorted(asked):
+        for run in made:
             force_request(world, run)
-
-
-def led_by(world: World, runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """(leader, team) of those who lead one."""
-    seats = world.store.seats()
-    led = [(run.agent, seats[run.agent]) for run in runs if run.agent in seats]
-    return [(agent, seat.team) for agent, seat in led if seat.role == "leader"]
-
-
-def dissolve_teams(
-    world: World, led: Sequence[tuple[str, str]], receipts: Iterable[Receipt]
-) -> None:
-    """Only of leaders who are gone: one that survived still leads."""
-    gone = {receipt.agent for receipt in receipts if not receipt.survivors}
-    for leader, team in led:
-        if leader in gone:
-            world.store.teamwork.dissolve(team)
 
 
 def end_all(

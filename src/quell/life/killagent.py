@@ -1,15 +1,17 @@
 """The `kill-agent` tool: asks a member to leave, or ends it, for the leader of its team alone."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from quell.core.errors import NoSuchAgent, QuellError
+from quell.core.errors import AskerError, NoSuchAgent, WorldError
 from quell.core.ports import World
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Run
 from quell.core.team import Team
+from quell.core.teamtask import Status
 from quell.core.teamwork import NoSuchTeam, NotLive
 from quell.life.ask import AskWish, InShutdown, ask, forced
-from quell.life.caller import Caller, caller
+from quell.life.caller import Caller, asker, note_refusal
 from quell.life.settle import settle
 
 ONLY_LEADERS = "Only the team leader can kill agents"
@@ -40,7 +42,7 @@ def kill_agent(
 ) -> KillAgentAnswer:
     """`operator`: a person answers for the caller. Nobody's say-so alone makes a leader."""
     settle(world)
-    who = who or caller(world)
+    who = who or asker(world)
     method = "force" if wish.force else "graceful"
     phase = "force_killed" if wish.force else "requested"
     try:
@@ -48,9 +50,10 @@ def kill_agent(
         if wish.force:
             return ended(forced(world, who, agent, wish.reason))
         ask(world, AskWish(agent, wish.team, wish.reason, wish.deadline), who)
-    except QuellError as error:
-        told = {"by": who.by, "why": str(error), "target": wish.agent, "team": wish.team}
-        world.store.note("authority.refused", who.agent, who.run, told)
+    except AskerError as error:
+        note_refusal(world, who, str(error), target=wish.agent, team=wish.team)
+        return KillAgentAnswer(success=False, method=method, phase=phase, error=str(error))
+    except WorldError as error:
         return KillAgentAnswer(success=False, method=method, phase=phase, error=str(error))
     return KillAgentAnswer(success=True, method=method, phase=phase)
 
@@ -68,19 +71,19 @@ def checked(world: World, wish: KillAgentWish, who: Caller, *, operator: bool) -
     if run.agent == team.leader:
         raise LeaderStays(run.agent, team.name)
     if not run.live:
-        raise NotLive(run.agent)
+        raise NotLive(wish.agent)
     open_one = world.store.teamwork.open_of(run.id)
     if open_one is not None and not wish.force:
         raise InShutdown(open_one)
     return run.agent
 
 
-class NotTheLeader(QuellError):
+class NotTheLeader(AskerError):
     def __init__(self) -> None:
         super().__init__(ONLY_LEADERS, "ask the leader of the team")
 
 
-class LeaderStays(QuellError):
+class LeaderStays(AskerError):
     def __init__(self, agent: str, team: str) -> None:
         super().__init__(
             f"Agent '{agent}' leads team '{team}': the leader is not killed by this tool",
@@ -102,16 +105,26 @@ def belongs(world: World, team: Team, agent: str) -> bool:
     return (member.team if member else record.team if record else "") == team.name
 
 
-def ended(receipt: Receipt) -> KillAgentAnswer:
-    gone = receipt.result in (Result.ENDED, Result.ALREADY_ENDED)
-    reassigned = tuple(task["id"] for task in receipt.tasks if task.get("kind") == "team")
-    left = ", ".join(f"PID {one.pid} ({one.why})" for one in receipt.survivors)
+def ended(receipts: Sequence[Receipt]) -> KillAgentAnswer:
+    """Of an agent, whose own receipt is the last, and of those that it had started."""
+    left = [one for receipt in receipts for one in receipt.survivors]
+    own = receipts[-1]
+    gone = not left and own.result in (Result.ENDED, Result.ALREADY_ENDED)
+    told = ", ".join(f"PID {one.pid} ({one.why})" for one in left) or own.result.value
     return KillAgentAnswer(
         success=gone,
         method="force",
         phase="force_killed",
-        reassigned=reassigned,
-        error="" if gone else f"not all of it could be ended: {left or receipt.result.value}",
-        warnings=receipt.warnings,
-        receipt=receipt,
+        reassigned=reassigned(receipts),
+        error="" if gone else f"not all of it could be ended: {told}",
+        warnings=tuple(text for receipt in receipts for text in receipt.warnings),
+        receipt=own,
     )
+
+
+def reassigned(receipts: Sequence[Receipt]) -> tuple[str, ...]:
+    """The tasks that were under way and wait for somebody else now. Those that were only meant
+    for it are told in the receipts."""
+    tasks = [task for receipt in receipts for task in receipt.tasks]
+    found = [t["id"] for t in tasks if t.get("kind") == "team" and t["was"] == Status.IN_PROGRESS]
+    return tuple(found)

@@ -12,7 +12,7 @@ from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
 from quell.life.orphans import living_orphans
 from quell.life.settle import settle
-from quell.life.view import UNKNOWN, AgentView, last_activity, view_of
+from quell.life.view import UNKNOWN, AgentView, last_activity, team_status, view_of
 
 
 class Story(NamedTuple):
@@ -33,8 +33,10 @@ def show(world: World, name: str) -> Story:
     agent = crowd.agents[chosen.agent]
     runs = world.store.runs_of(agent.name)
     conversation = find_conversation(world, agent)
+    view = view_of(world, agent, runs[0], last_activity(world).get(runs[0].id, UNKNOWN))
+    status = team_status(runs[0], view.activity, world.store.leaving())
     return Story(
-        view=view_of(world, agent, runs[0], last_activity(world).get(runs[0].id, UNKNOWN)),
+        view=view._replace(team_status=status),
         agent=agent,
         runs=runs,
         members=members(world, runs[0]),

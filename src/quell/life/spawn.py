@@ -14,7 +14,7 @@ from quell.core.ports import Launch, World
 from quell.core.run import Place, Run
 from quell.core.store import WorktreeRow
 from quell.core.worktree import Tree
-from quell.life.caller import caller
+from quell.life.caller import caller, given_token
 from quell.life.environment import forget_environment, kept_environment
 from quell.life.settle import born, record_end, settle
 
@@ -134,7 +134,7 @@ def run_here(world: World, wish: Wish, place: Place) -> None:
     try:
         wanted = order(world, agent, run, argv, wish.grace, world.env)
         cradle = world.kernel.prepare(rundir, wanted)
-    except OSError as error:
+    except (QuellError, OSError) as error:
         raise never_began(world, run, error) from error
     os.close(cradle.fifo)
     world.store.close()
@@ -249,11 +249,12 @@ def order(
 
 
 def stamp(world: World, agent: Agent, run: Run) -> Mapping[str, str]:
-    """What every descendant inherits, and is found by."""
+    """What every descendant inherits, and is found by; the token proves to whom it belongs."""
     told = {
         "QUELL_RUN": run.id,
         "QUELL_AGENT": agent.name,
         "QUELL_HEARTBEAT": os.path.join(world.rundir(run.id), "heartbeat"),
+        "QUELL_TOKEN": given_token(world, run),
     }
     if SESSION_DIR in dict(agent.env):  # asked for; each run gets its own
         from quell.life.cleanup import make_session_dir

@@ -152,6 +152,7 @@ def end_stalled(world: World, wish: StalledWish) -> list[tuple[Judged, Receipt |
     if wish.dry_run:
         receipts = {o.run.id: preview(world, o.run, _ending(o, who.by, wish)) for o in stalled}
     else:
+        note_override(world, runs, who)
         receipts = end_if_still(world, stalled, patience, _way(stalled, who, wish))
     return [(one, receipts.get(one.run.id)) for one in found]
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from quell.core.lifecycle import State
 from quell.core.ports import World
+from quell.core.process import Alive
 from quell.core.run import Orphan
 from quell.life.orphans import living_orphans
 from quell.life.view import AgentView, list_agents
@@ -17,6 +18,7 @@ class Status(NamedTuple):
     agents: list[AgentView]
     orphans: list[Orphan]
     interrupted: list[str]
+    watcher: str  # "PID 41, last round at …"; empty: nobody watches
 
 
 def status(world: World) -> Status:
@@ -36,4 +38,12 @@ def status(world: World) -> Status:
         agents=live,
         orphans=living_orphans(world, by_stamp=True),
         interrupted=[view.name for view in live if "interrupted" in view.note],
+        watcher=watcher(world),
     )
+
+
+def watcher(world: World) -> str:
+    found = world.store.watcher(world.host)
+    if not found or not found.process or not isinstance(world.kernel.look(found.process), Alive):
+        return ""
+    return f"PID {found.process.pid}, last round at {found.round_at[:19]}Z"

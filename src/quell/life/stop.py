@@ -21,6 +21,7 @@ from quell.life.kill import (
     choose_all,
     doomed_runs,
     end_all,
+    force_requests,
     nobody_returns,
     self_target,
     told,
@@ -59,6 +60,9 @@ def stop(world: World, wish: StopWish, who: Caller | None = None) -> list[Slain]
     check_authority(world, runs, who, chosen, told_twice=wish.yes)
     check_purge(wish.purge, told_twice=wish.yes)
     way = Way(stop_ladder(world, wish, plan), ending, deregister=True, capture_id=plan.capture_id)
+    if not wish.dry_run:
+        note_override(world, runs, who)
+        force_requests(world, runs, who)
     if wish.dry_run:
         receipts = {run.id: preview(world, run, ending) for run in runs}
     elif plan.let_go:

@@ -1,6 +1,5 @@
 """The work of a team: added, claimed, done, given back."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from quell.core.agent import checked_name
@@ -9,9 +8,9 @@ from quell.core.ports import World
 from quell.core.team import Role, Topology, may
 from quell.core.teamtask import Priority, TeamTask
 from quell.core.teamwork import NoSuchTask
-from quell.life.caller import Caller, caller, refuse
+from quell.life.caller import Caller, asker, refuse
 from quell.life.settle import settle
-from quell.life.team import agent_named, check_leads, live_run, shown
+from quell.life.team import agent_named, check_leads, leads, live_run, shown
 
 LONGEST_TITLE = 500
 
@@ -34,7 +33,7 @@ def add(world: World, wish: TaskWish, who: Caller | None = None) -> TeamTask:
     """A new task. Any member may add one; what it needs must be there, and close no circle."""
     settle(world)
     shown(world, wish.team)
-    _member_or_operator(world, wish.team, who or caller(world))
+    _check_member(world, wish.team, who or asker(world))
     title = wish.title.strip()
     if not title or len(title) > LONGEST_TITLE:
         raise BadRequest(
@@ -42,17 +41,9 @@ def add(world: World, wish: TaskWish, who: Caller | None = None) -> TeamTask:
         )
     if wish.priority not in set(Priority):
         raise BadRequest(f"'{wish.priority}' is no priority", f"use one of {', '.join(Priority)}")
-    known = {task.id for task in world.store.teamwork.tasks()}
-    named = checked_name(wish.id, "task") if wish.id else _next_id(known)
+    named = checked_name(wish.id, "task") if wish.id else ""
     task = TeamTask(named, wish.team, title, wish.description, wish.priority, needs=wish.needs)
     return world.store.teamwork.add_task(task)
-
-
-def _next_id(known: set[str]) -> str:
-    number = 1
-    while f"TASK-{number}" in known:
-        number += 1
-    return f"TASK-{number}"
 
 
 def tasks(world: World, team: str = "", status: str = "", owner: str = "") -> list[TeamTask]:
@@ -72,34 +63,35 @@ def show(world: World, task: str) -> TeamTask:
 
 
 def claim(world: World, task: str, agent: str = "", who: Caller | None = None) -> Claimed:
-    """Takes a pending task for the agent that asks, or, by leader and operator, for another."""
+    """Takes a pending task for the agent that asks, or, by who hands tasks out, for another."""
     found = show(world, task)
-    who = who or caller(world)
+    who = who or asker(world)
+    team = shown(world, found.team).team
     name = _for_whom(world, who, found, agent)
-    view = shown(world, found.team)
-    member = next((m for m in view.members if m.agent == name), None)
-    if member is None:
-        raise Refused(
-            f"'{name}' is not in team '{found.team}'", f"quell team add {found.team} {name}"
-        )
-    if not may(member.role, "claim-task"):
+    seat = world.store.seats().get(name)
+    if seat is None or seat.team != team.name:
+        hint = f"quell team add {team.name} {name}"
+        raise Refused(f"'{name}' is not in team '{team.name}'", hint)
+    if not may(seat.role, "claim-task"):
         refuse(world, who, "the leader hands tasks out and claims none", "name a member")
-    if view.team.topology == Topology.HIERARCHICAL and not _hands_out(
-        who, view.team.leader, member
-    ):
-        refuse(world, who, f"team '{found.team}' is hierarchical", "its leader hands tasks out")
-    claimed = world.store.teamwork.claim_task(task, name, live_run(world, name))
+    if team.topology == Topology.HIERARCHICAL and not _hands_out(world, who, team.name):
+        refuse(world, who, f"team '{team.name}' is hierarchical", "its leader hands tasks out")
+    run = who.run if name == who.agent else live_run(world, name)
+    claimed = world.store.teamwork.claim_task(task, name, run)
     return Claimed(claimed, tuple(f"task '{need}' is not done yet" for need in claimed.needs))
 
 
-def _hands_out(who: Caller, leader: str, member: object) -> bool:
-    return not who.runs or who.agent == leader or getattr(member, "role", "") == Role.TASK_MANAGER
+def _hands_out(world: World, who: Caller, team: str) -> bool:
+    """The operator, the leader and task managers give tasks to others."""
+    seat = world.store.seats().get(who.agent)
+    given = (Role.LEADER, Role.TASK_MANAGER)
+    return not who.runs or (seat is not None and seat.team == team and seat.role in given)
 
 
 def done(world: World, task: str, token: int | None = None, who: Caller | None = None) -> TeamTask:
     """Completed, by its owner in the life that claimed it; an older claim is refused."""
     found = show(world, task)
-    who = who or caller(world)
+    who = who or asker(world)
     return world.store.teamwork.complete_task(
         task, _owner(world, who, found), _token(found, who, token)
     )
@@ -110,7 +102,7 @@ def release(
 ) -> TeamTask:
     """Given back: pending again, for anybody."""
     found = show(world, task)
-    who = who or caller(world)
+    who = who or asker(world)
     return world.store.teamwork.release_task(
         task, _owner(world, who, found), _token(found, who, token)
     )
@@ -128,30 +120,29 @@ def _for_whom(world: World, who: Caller, task: TeamTask, agent: str) -> str:
             raise BadRequest("who claims it?", f"quell task claim {task.id} --for NAME")
         return who.agent
     name = agent_named(world, agent)
-    if who.runs and name != who.agent:
-        check_leads(world, task.team, "claim for others", who)
+    if name != who.agent and not _hands_out(world, who, task.team):
+        why = f"'{who.agent}' hands out no tasks of team '{task.team}'"
+        refuse(world, who, why, "claim for yourself, or ask its leader")
     return name
 
 
 def _owner(world: World, who: Caller, task: TeamTask) -> str:
     """The asker; leader and operator act for the owner."""
-    if who.agent and who.agent != task.owner:
-        leader = shown(world, task.team).team.leader
-        if who.agent == leader:
-            return task.owner
-    return who.agent or task.owner
+    if not who.runs or leads(who, shown(world, task.team).team):
+        return task.owner
+    return who.agent
 
 
 def _token(task: TeamTask, who: Caller, token: int | None) -> int:
     """As given. Without one, the life that asks must be the one that claimed."""
     if token is not None:
         return token
-    if who.run and task.owner == who.agent and task.owner_run != who.run:
+    if who.runs and task.owner == who.agent and task.owner_run != who.run:
         return -1  # an earlier life's claim: the store refuses it by name
     return task.token
 
 
-def _member_or_operator(world: World, team: str, who: Caller) -> None:
-    members: Sequence[str] = [m.agent for m in world.store.teamwork.members(team)]
-    if who.runs and who.agent not in members:
+def _check_member(world: World, team: str, who: Caller) -> None:
+    seat = world.store.seats().get(who.agent)
+    if who.runs and (seat is None or seat.team != team):
         refuse(world, who, f"'{who.agent}' is not in team '{team}'", "ask its leader to add you")

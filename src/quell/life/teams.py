@@ -120,10 +120,27 @@ class Teams:
 
         return ask(self._world, wish, self._who)
 
+    def awaited(self, request: str, seconds: float) -> "Request":
+        """How a request stands once it is decided, or after that many seconds."""
+        from quell.life.ask import awaited
+
+        return awaited(self._world, request, seconds)
+
+    def withdraw(self, agent: str) -> "Request":
+        from quell.life.ask import withdraw
+
+        return withdraw(self._world, agent, self._who)
+
     def answer(self, told: "Answer") -> "Answered":
-        from quell.life.ask import answer
+        from quell.life.answering import answer
 
         return answer(self._world, told, self._who)
+
+    def finish(self, request: str) -> "Answered":
+        """Ends the run of a request that was approved, if nobody has."""
+        from quell.life.answering import finish
+
+        return finish(self._world, request)
 
     def kill_agent(self, wish: "KillAgentWish", *, operator: bool = False) -> "KillAgentAnswer":
         from quell.life.killagent import kill_agent

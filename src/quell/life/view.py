@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from quell.core.agent import Agent
@@ -41,6 +42,7 @@ class AgentView(NamedTuple):
     by: str
     reason: str
     note: str  # what is odd about it: an interrupted ending, a lost keeper
+    team_status: str  # in the words that team tools use
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -53,11 +55,27 @@ def list_agents(world: World, *, everybody: bool = False) -> list[AgentView]:
     runs = world.store.last_runs() | live if everybody else live
     unknown = Agent("?", "?", "?")
     ordered = sorted(runs.values(), key=lambda run: run.started_at)
-    judged = last_activity(world)
-    return [
+    judged, leaving = last_activity(world), world.store.leaving()
+    views = [
         view_of(world, agents.get(run.agent, unknown), run, judged.get(run.id, UNKNOWN))
         for run in ordered
     ]
+    return [
+        view._replace(team_status=team_status(run, view.activity, leaving))
+        for view, run in zip(views, ordered, strict=True)
+    ]
+
+
+def team_status(run: Run, activity: str, leaving: Collection[str]) -> str:
+    """spawning, active, idle, inactive, shutting_down (exactly while it is asked to leave), or
+    terminated."""
+    if not run.live:
+        return "terminated"
+    if run.id in leaving:
+        return "shutting_down"
+    if run.state is State.SPAWNING:
+        return "spawning"
+    return {"idle": "idle", "stalled": "inactive"}.get(activity, "active")
 
 
 def last_activity(world: World) -> dict[str, str]:
@@ -102,6 +120,7 @@ def view_of(world: World, agent: Agent, run: Run, activity: str = UNKNOWN) -> Ag
         by=run.ending.by if run.ending else "",
         reason=run.ending.reason if run.ending else "",
         note=oddity(world, run) if run.live else "",
+        team_status=team_status(run, activity, ()),
     )
 
 

@@ -22,11 +22,13 @@ from quell.core.stall import Activity
 from quell.core.watched import Drift, Told, Trouble
 from quell.core.worktree import Cleanup
 from quell.life.before import Way
+from quell.life.cleanup import sweep_sessions
 from quell.life.ending import end_runs
 from quell.life.looks import Eyes
 from quell.life.orphans import forget_dead
 from quell.life.reconcile import reconcile
 from quell.life.restart import next_due, plan_restarts, start_due
+from quell.life.seeing import Seer
 from quell.life.settle import settle
 from quell.life.stalled import (
     Judged,
@@ -126,7 +128,7 @@ class Watch:
                 f"watch.cleanup = '{settings.stall_cleanup}' is no way to clean up",
                 f"use one of {', '.join(Cleanup)}, or nothing",
             )
-        self.eyes = Eyes(world)
+        self.eyes, self.seer = Eyes(world), Seer(world, BY)
         self.last_event = max((event.id for event in world.store.events(0, "", 1)), default=0)
         self.found: list[Judged] = []  # in the last round
         self.troubles: list[Trouble] = []
@@ -201,7 +203,8 @@ class Watch:
         if self.store_failed:
             self.tried(self.reconnect)
         drifts = self.tried(lambda: reconcile(self.world)) or []
-        for step in (self.take_in, self.finish_interrupted, self.judge, self.bring_back):
+        steps = (self.take_in, self.finish_interrupted, self.seer.see_through, self.judge)
+        for step in (*steps, self.bring_back):
             self.tried(step)
         self.tried(lambda: self.world.store.watching(self.world.host, self.world.kernel.me()))
         yield from self.news(drifts)
@@ -242,6 +245,7 @@ class Watch:
     def take_in(self) -> None:
         settle(self.world)
         forget_dead(self.world)
+        sweep_sessions(self.world)
 
     def finish_interrupted(self) -> None:
         """Endings whose owner died, and spawns that never came to anything."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from quell.core.climbing import Cradle, Journal, Order
+from quell.core.environment import OF_ONE_RUN
 from quell.processes import cgroup
 from quell.processes.journal import read_journal
 
@@ -39,10 +40,12 @@ def prepare(rundir: str, order: Order) -> Cradle:
 
 
 def keep_environment(rundir: str, env: Mapping[str, str]) -> None:
-    """For a restart: the watch has another environment than whoever started the agent."""
+    """For a restart: the watch has another environment than whoever started the agent. What only
+    this one run may hold, its token among it, is no part of it."""
+    kept = {name: value for name, value in env.items() if name not in OF_ONE_RUN}
     fd = os.open(os.path.join(rundir, "environment"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
-        file.write(b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items()))
+        file.write(b"\0".join(os.fsencode(f"{name}={value}") for name, value in kept.items()))
 
 
 def kept_environment(rundir: str) -> dict[str, str] | None:

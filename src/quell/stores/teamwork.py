@@ -24,7 +24,7 @@ class Teamwork(Teams, Letters, Shutdowns, Servers):
         it used of servers went with its instance.
         """
         tasks = [task._asdict() | {"kind": "team"} for task in self._reassign(run, ending)]
-        pass
+        self._close_request(run, ending)
         member = self.membership(run.agent)
         if member:
             self._part(member, {"why": ending.reason, "proven": ending.outcome != Outcome.ARCHIVED})

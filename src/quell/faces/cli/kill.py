@@ -15,6 +15,7 @@ from quell.faces.cli import options
 @click.option("--force", "-f", is_flag=True, help="KILL at once, without TERM.")
 @click.option("--reason", "detail", default="", help="Why; kept in the receipt and the events.")
 @click.option("--strict-pane", is_flag=True, help="Exit 1 if a pane could not be closed.")
+@click.option("--dissolve", is_flag=True, help="Of a leader: dissolve its team as well.")
 @options.children
 @options.aftermath
 @options.yes

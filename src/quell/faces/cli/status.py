@@ -29,6 +29,7 @@ def command(ctx: click.Context, name: str | None, *, json_wanted: bool) -> None:
                 "agents": [view.to_json() for view in status.agents],
                 "orphans": [render.orphan_json(orphan) for orphan in status.orphans],
                 "interrupted": status.interrupted,
+                "watcher": status.watcher,
             }
         )
         return

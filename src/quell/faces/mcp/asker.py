@@ -9,6 +9,7 @@ from quell.core.errors import Refused
 from quell.core.ports import World
 from quell.core.run import Run
 from quell.life.caller import Caller, caller, holder_of
+from quell.life.caller import note_refusal as written
 
 OPERATOR = "operator via mcp"
 NOBODY = "nobody via mcp"
@@ -111,5 +112,5 @@ def refuse(world: World, asker: Asker, why: str, hint: str = "ask the operator")
 
 
 def note_refusal(world: World, who: Caller, why: str) -> None:
-    told = {"by": who.by, "why": why, "through": "mcp"}
-    world.store.note("authority.refused", who.agent, who.run, told)
+    """As the verbs do, and that it came through this server."""
+    written(world, who, why, through="mcp")

@@ -11,7 +11,7 @@ from quell.faces.mcp.asker import check_kin
 from quell.faces.mcp.fields import Field
 from quell.faces.mcp.tool import AGENT, ROWS, TEAM, TEXT, TEXTS, Answer, Call, Tool, run_of
 from quell.life.killagent import KillAgentWish
-from quell.life.stop import StopWish
+from quell.life.stop import StopWish, stop
 
 LONGEST_REASON = 2000
 METHODS = ("graceful", "force")
@@ -40,7 +40,9 @@ def kill_answer(method: str, phase: str, tasks: tuple[str, ...] = (), error: str
 
 def kill_failed(given: Mapping[str, Any], error: str) -> Answer:
     force = given.get("force") is True
-    return kill_answer("force" if force else "graceful", PHASES[-1] if force else PHASES[0], (), error)
+    return kill_answer(
+        "force" if force else "graceful", PHASES[-1] if force else PHASES[0], (), error
+    )
 
 
 KILL = Tool(
@@ -51,7 +53,7 @@ KILL = Tool(
     fields=(
         TEAM,
         Field("agentId", "name", "ID of the agent to terminate: its name, or the id of its run"),
-        Field("force", "flag", "Skip graceful shutdown and force-kill immediately", False),
+        Field("force", "flag", "Skip graceful shutdown and force-kill immediately", default=False),
         Field(
             "reason", "text", "Reason for termination (sent to agent in shutdown request)", None,
             most=LONGEST_REASON,
@@ -77,7 +79,9 @@ def stop_agent(call: Call) -> Answer:
         raise NoSuchAgent(call.given["agentId"])
     check_kin(call.world, call.asker, run, "stop")
     options = StopOptions(mode="graceful", reason=call.given["reason"])
-    slain = call.quell.stop(StopWish((run.agent,), options, yes=True))
+    slain = stop(
+        call.world, StopWish((run.agent,), options, yes=not call.asker.operator), call.asker.who
+    )
     receipts = [receipt for one in slain for receipt in one.receipts]
     own = next((r for r in receipts if r.agent == run.agent), receipts[0])
     answer: Answer = {
@@ -93,7 +97,9 @@ def stop_agent(call: Call) -> Answer:
 
 
 def reassigned(receipts: list[Receipt]) -> list[str]:
-    return [task["id"] for receipt in receipts for task in receipt.tasks if task.get("kind") == "team"]
+    return [
+        task["id"] for receipt in receipts for task in receipt.tasks if task.get("kind") == "team"
+    ]
 
 
 def brief(receipt: Receipt) -> Answer:

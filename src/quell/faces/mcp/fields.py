@@ -81,6 +81,14 @@ class Kind(NamedTuple):
     shape: Callable[[Field], dict[str, Any]]
 
 
+def _name(field: Field, value: object) -> bool:
+    return _sayable(value, 1, field.most)
+
+
+def _text(field: Field, value: object) -> bool:
+    return _sayable(value, 0, field.most)
+
+
 def _sayable(value: object, least: int, most: float) -> bool:
     """A text that can be written down and, as an argument, has no end in its middle."""
     if not isinstance(value, str) or not least <= len(value) <= most or "\0" in value:
@@ -88,10 +96,18 @@ def _sayable(value: object, least: int, most: float) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in value)  # half a character
 
 
+def _flag(_: Field, value: object) -> bool:
+    return isinstance(value, bool)
+
+
 def _number(field: Field, value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 <= value <= field.most
+
+
+def _count(field: Field, value: object) -> bool:
+    return isinstance(value, int) and _number(field, value)
 
 
 def _words(field: Field, value: object) -> bool:
@@ -105,26 +121,37 @@ def _facts(field: Field, value: object) -> bool:
     return isinstance(value, dict) and len(json.dumps(value)) <= field.most
 
 
-def _text_shape(least: int) -> Callable[[Field], dict[str, Any]]:
-    return lambda field: {"type": "string", "minLength": least, "maxLength": int(field.most)}
+def _length(least: int) -> Callable[[Field], dict[str, Any]]:
+    def shape(field: Field) -> dict[str, Any]:
+        return {"type": "string", "minLength": least, "maxLength": int(field.most)}
+
+    return shape
+
+
+def _range(type: str) -> Callable[[Field], dict[str, Any]]:
+    def shape(field: Field) -> dict[str, Any]:
+        return {"type": type, "minimum": 0, "maximum": field.most}
+
+    return shape
+
+
+def _always(**words: Any) -> Callable[[Field], dict[str, Any]]:
+    def shape(_: Field) -> dict[str, Any]:
+        return dict(words)
+
+    return shape
 
 
 KINDS = {
-    "name": Kind("a text of 1 to {most} characters", lambda f, v: _sayable(v, 1, f.most), _text_shape(1)),
-    "text": Kind("a text of at most {most} characters", lambda f, v: _sayable(v, 0, f.most), _text_shape(0)),
-    "flag": Kind("true or false", lambda _, v: isinstance(v, bool), lambda _: {"type": "boolean"}),
-    "seconds": Kind(
-        "a number from 0 to {most}", _number, lambda f: {"type": "number", "minimum": 0, "maximum": f.most}
-    ),
-    "count": Kind(
-        "a whole number from 0 to {most}",
-        lambda f, v: isinstance(v, int) and _number(f, v),
-        lambda f: {"type": "integer", "minimum": 0, "maximum": int(f.most)},
-    ),
+    "name": Kind("a text of 1 to {most} characters", _name, _length(1)),
+    "text": Kind("a text of at most {most} characters", _text, _length(0)),
+    "flag": Kind("true or false", _flag, _always(type="boolean")),
+    "seconds": Kind("a number from 0 to {most}", _number, _range("number")),
+    "count": Kind("a whole number from 0 to {most}", _count, _range("integer")),
     "words": Kind(
-        "a list of texts",
+        f"a list of at most {MOST_WORDS} texts",
         _words,
-        lambda f: {"type": "array", "items": {"type": "string"}, "maxItems": MOST_WORDS},
+        _always(type="array", items={"type": "string", "minLength": 1}, maxItems=MOST_WORDS),
     ),
-    "facts": Kind("an object of at most {most} characters", _facts, lambda _: {"type": "object"}),
-}  # fmt: skip
+    "facts": Kind("an object of at most {most} characters", _facts, _always(type="object")),
+}

@@ -1,6 +1,7 @@
-"""Tools for letters: send-message, poll-inbox, and answer-shutdown, the one that must be answered."""
+"""Tools for letters: send-message, poll-inbox, and answer-shutdown."""
 
-from quell.core.message import EVERYBODY, LONGEST, Answer as ShutdownAnswer, Letter, Message
+from quell.core.message import EVERYBODY, LONGEST, Letter, Message
+from quell.core.message import Answer as ShutdownAnswer
 from quell.faces.mcp.ending import METHODS, PHASES, reassigned
 from quell.faces.mcp.fields import Field
 from quell.faces.mcp.tool import ROWS, TEXT, TEXTS, Answer, Call, Tool
@@ -60,9 +61,9 @@ def told(message: Message) -> Answer:
 
 def answer_shutdown(call: Call) -> Answer:
     given = call.given
-    request, receipt = call.team.answer(
-        ShutdownAnswer(given["requestId"], given["approved"], given["reason"])
-    )
+    told = ShutdownAnswer(given["requestId"], given["approved"], given["reason"])
+    answered = call.team.answer(told)
+    request, receipt = answered.request, answered.receipt
     return {
         "success": True,
         "method": METHODS[0],
@@ -92,7 +93,7 @@ TOOLS = (
         fields=(
             Field("waitSeconds", "seconds", "How long to wait for one", 0, most=LONGEST_POLL),
             Field("limit", "count", "At most so many", 50, most=MOST_LETTERS),
-            Field("peek", "flag", "Leave them unread", False),
+            Field("peek", "flag", "Leave them unread", default=False),
             Field("agentId", "text", "Whose; empty: yours", ""),
         ),
         tells={"messages": ROWS},

@@ -102,7 +102,7 @@ TOOLS = (
         told="Who is there, and how they are.",
         fields=(
             Field("teamName", "text", "Only agents of this team", ""),
-            Field("includeTerminated", "flag", "Also agents that have ended", False),
+            Field("includeTerminated", "flag", "Also agents that have ended", default=False),
         ),
         tells={"agents": ROWS},
         act=list_agents,
@@ -128,7 +128,7 @@ TOOLS = (
     ),
     Tool(
         name="explain-agent",
-        told="Why an agent counts as working, idle, waiting, stalled or unknown, with the evidence.",
+        told="Why an agent counts as working, idle, waiting, stalled or unknown: the evidence.",
         fields=(AGENT,),
         tells={
             "name": TEXT,

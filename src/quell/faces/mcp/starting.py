@@ -83,7 +83,9 @@ def heartbeat(call: Call) -> Answer:
     if run is None or not _in_team(call, run.agent, given["teamName"]):
         raise NoSuchAgent(given["agentId"])
     if run.agent != call.asker.who.agent and not call.asker.operator:
-        refuse(world, call.asker, f"only '{run.agent}' itself can say that it lives", "say so of you")
+        refuse(
+            world, call.asker, f"only '{run.agent}' itself can say that it lives", "say so of you"
+        )
     status = status_of(world, run, given["status"])
     if status == "terminated":
         raise Refused("Cannot heartbeat for terminated agent", f"quell resume {run.agent}")

@@ -13,7 +13,10 @@ def claim_task(call: Call) -> Answer:
 
 
 def complete_task(call: Call) -> Answer:
-    return {"success": True, "task": told(call.team.done(call.given["taskId"], call.given["token"]))}
+    return {
+        "success": True,
+        "task": told(call.team.done(call.given["taskId"], call.given["token"])),
+    }
 
 
 def list_tasks(call: Call) -> Answer:

@@ -1,0 +1,80 @@
+"""The server for one client, over standard input and output."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from quell.core.errors import BadRequest
+from quell.faces.mcp.asker import Means, around
+from quell.faces.mcp.server import Face
+from quell.faces.mcp.work import Work
+
+LONGEST_LINE = 1024 * 1024  # bytes of one request
+TOO_LONG = '"a request of more than 1 MB"\n'  # no JSON-RPC: refused like any other nonsense
+
+
+def serve(means: Means) -> None:
+    """Until the client closes its end, or TERM; what was begun is finished all the same."""
+    work = Work()
+    try:
+        asyncio.run(_serve(means, work))
+    finally:
+        work.finish()
+
+
+async def _serve(means: Means, work: Work) -> None:
+    server = Face(means, work, lambda _: lambda: around(means)).server()
+    task = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel if task else sys.exit)
+    lines = cast("anyio.AsyncFile[str]", Lines(await _reader()))
+    with contextlib.suppress(asyncio.CancelledError):
+        async with stdio_server(lines) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+
+async def _reader() -> asyncio.StreamReader:
+    """Of a private copy of standard input, so that no child of ours can read the wire."""
+    wire = os.fdopen(os.dup(0), "rb", buffering=0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    reader = asyncio.StreamReader(limit=LONGEST_LINE)
+    try:
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), wire
+        )
+    except ValueError as error:  # a regular file
+        raise BadRequest(
+            "standard input is no pipe", "an MCP client starts quell mcp; see quell mcp --config"
+        ) from error
+    return reader
+
+
+class Lines:
+    """The requests, one a line; one that is too long is replaced, and the next is read."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self._lines()
+
+    async def _lines(self) -> AsyncIterator[str]:
+        while True:
+            try:
+                line: Any = await self._reader.readline()
+            except ValueError:
+                yield TOO_LONG
+                continue
+            if not line:
+                return
+            yield line.decode("utf-8", "replace")
