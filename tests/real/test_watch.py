@@ -94,7 +94,7 @@ def test_a_round_writes_the_beats_of_all_at_once(house: House) -> None:
 def test_once_with_nothing_to_do(house: House) -> None:
     done = house.run("watch", "--once")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "no drift\n")
-    assert house.json("watch", "--once") == {"drift": [], "agents": []}
+    assert house.json("watch", "--once") == {"drift": [], "agents": [], "troubles": []}
 
 
 def test_once_reports_the_stalled_and_ends_nobody(house: House) -> None:
@@ -517,7 +517,8 @@ def test_started_without_a_state_directory(house: House) -> None:
 
 
 def test_it_tells_what_others_do(house: House) -> None:
-    with watching(house, *SELDOM) as watch:
+    """At the latest with the next round."""
+    with watching(house) as watch:
         started(house, SLEEPS)
         house.kill("luna")
         assert "by=operator" in watch.line("life.stopped", "luna")

@@ -93,15 +93,6 @@ def verdicts(
     return found
 
 
-def last_verdicts(world: World) -> dict[str, tuple[str, str]]:
-    """Run → (activity, why) as the last look had it; for lists, which do not look themselves."""
-    told = {run: _parts(text) for run, text in world.store.memories().items()}
-    return {
-        run: (str(parts.get("activity", "")), str(parts.get("why", "")))
-        for run, parts in told.items()
-    }
-
-
 def _parts(text: str) -> dict[str, object]:
     try:
         parts = json.loads(text)

@@ -7,12 +7,11 @@ watcher, or the next command, goes on from the store.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from quell.core import ladder as ladders
-from quell.core.errors import BadRequest, QuellError, Refused, StoreFailed
+from quell.core.errors import BadRequest, QuellError, StoreFailed
 from quell.core.lifecycle import Outcome, State
 from quell.core.policy import Policy, parsed_policy, parsed_rules, policy_of
 from quell.core.ports import World
@@ -24,6 +23,7 @@ from quell.core.worktree import Cleanup
 from quell.life.before import Way
 from quell.life.cleanup import sweep_sessions
 from quell.life.ending import end_runs
+from quell.life.lease import take_lease
 from quell.life.looks import Eyes
 from quell.life.orphans import forget_dead
 from quell.life.reconcile import reconcile
@@ -59,7 +59,7 @@ class WatchWish(NamedTuple):
 def watch(world: World, wish: WatchWish) -> Iterator[Told]:
     """Watches for ever; yields what happens, whoever did it. Refused while another watches."""
     watcher = Watch(world, wish)
-    watcher.take_lease()
+    take_lease(world)
     return watcher.live()
 
 
@@ -103,15 +103,6 @@ def checked_cleanup(word: str) -> str:
     return word
 
 
-def lease_name(host: str) -> str:
-    """A host may be called anything; a file may not."""
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", host):
-        from hashlib import sha256
-
-        host = sha256(host.encode(errors="surrogateescape")).hexdigest()
-    return f"watch-{host}.lock"
-
-
 class Watch:
     def __init__(self, world: World, wish: WatchWish) -> None:
         settings = world.settings
@@ -123,11 +114,6 @@ class Watch:
         self.rules = parsed_rules((*settings.stall_policies, *wish.rules))
         self.cleanup = checked_cleanup(settings.stall_cleanup)
         self.runs = os.path.dirname(world.rundir("any"))  # where new runs appear
-        if settings.stall_cleanup not in ("", *Cleanup):
-            raise BadRequest(
-                f"watch.cleanup = '{settings.stall_cleanup}' is no way to clean up",
-                f"use one of {', '.join(Cleanup)}, or nothing",
-            )
         self.eyes, self.seer = Eyes(world), Seer(world, BY)
         self.last_event = max((event.id for event in world.store.events(0, "", 1)), default=0)
         self.found: list[Judged] = []  # in the last round
@@ -136,29 +122,11 @@ class Watch:
         self.mourned: set[str] = set()  # runs whose end has woken us; something of them may linger
         self.known: set[Told] = set()  # drifts and troubles that were told already
 
-    def take_lease(self) -> None:
-        """One watcher a host; the kernel gives the lease back when its holder dies."""
-        path = os.path.join(self.world.home, lease_name(self.world.host))
-        try:
-            for folder in (self.world.home, self.runs):
-                os.makedirs(folder, mode=0o700, exist_ok=True)
-            if self.world.kernel.lease(path):
-                return
-        except OSError as error:
-            raise Refused(
-                f"cannot take the lease {path}: {error.strerror}",
-                "quell doctor looks at the state directory",
-            ) from error
-        other = self.world.store.watcher(self.world.host)
-        pid = f"PID {other.process.pid}" if other and other.process else "another process"
-        raise Refused(
-            f"{pid} watches here already", "one is enough; quell watch --once does a single round"
-        )
-
     # -- the loop -----------------------------------------------------------------------------
 
     def live(self) -> Iterator[Told]:
         clock = self.world.clock
+        os.makedirs(self.runs, mode=0o700, exist_ok=True)
         self.world.kernel.wait([], 0, self.runs)  # from now on, whoever is started is heard
         while True:
             yield from self.round()

@@ -148,7 +148,9 @@ class SqliteStore(Watching, Orchestrator):
             agent = self.agent(run.agent)
             tasks = tuple(task._asdict() for task in self._hand_back(ended, ending, agent))
             if self._teamed(ended, ""):
-                tasks = (*tasks, *self.teamwork.end(ended, ending))
+                given, trouble = self.teamwork.end(ended, ending)
+                tasks = (*tasks, *given)
+                receipt = receipt._replace(warnings=(*receipt.warnings, *trouble))
             receipt = receipt._replace(tasks=(*receipt.tasks, *tasks))
             self._keep(run.id, receipt)
             self._track(orphans)

@@ -1,6 +1,6 @@
 """quell ask."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,28 +26,18 @@ if TYPE_CHECKING:
 @click.option("--wait", default=0.0, metavar="SECONDS", help="Wait for what comes of it.")
 @click.option("--withdraw", is_flag=True, help="Take the request back.")
 @options.as_json
-def command(
-    name: str,
-    *,
-    reason: str,
-    deadline: float | None,
-    overdue: str,
-    wait: float,
-    withdraw: bool,
-    json_wanted: bool,
-) -> None:
+def command(name: str, *, wait: float, withdraw: bool, json_wanted: bool, **given: Any) -> None:
     """Ask an agent to leave. It finds the request in its inbox and answers: quell approve, or
     quell reject --reason WHY. An agent that agrees is ended, whoever is there to see it."""
     from quell.life.ask import AskWish
 
-    if withdraw and (reason or wait):
+    if withdraw and (given["reason"] or wait):
         raise BadRequest("--withdraw takes a request back", "leave out --reason and --wait")
     quell = Quell()
     if withdraw:
         request = quell.team.withdraw(name)
     else:
-        wish = AskWish(name, reason=reason, deadline=deadline, overdue=overdue)
-        request = quell.team.ask(wish)
+        request = quell.team.ask(AskWish(name, **given))
         request = quell.team.awaited(request.id, wait) if wait else request
     tell(quell, request, json_wanted=json_wanted)
 

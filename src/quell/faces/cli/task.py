@@ -34,9 +34,12 @@ def tell(task: Any, told: str, *, json_wanted: bool, **more: Any) -> None:
         click.echo(f"{task.id}: {told}")
 
 
-@click.group("task")
-def command() -> None:
-    """The work of teams: who does what, and what waits. Every subcommand has --json."""
+@click.group("task", invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """The work of teams. Alone: the list. Every subcommand has --json."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_tasks)
 
 
 @command.command("add")

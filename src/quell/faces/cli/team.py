@@ -24,9 +24,12 @@ def teams_complete(_: click.Context, __: click.Parameter, incomplete: str) -> li
 team_name = click.argument("team", shell_complete=teams_complete)
 
 
-@click.group("team")
-def command() -> None:
-    """Teams: who leads, who belongs to them. Every subcommand has --json."""
+@click.group("team", invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Teams: who leads, who belongs to them. Alone: the list. Every subcommand has --json."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_teams)
 
 
 @command.command("create")

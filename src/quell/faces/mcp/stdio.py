@@ -1,9 +1,9 @@
 """The server for one client, over standard input and output."""
 
 import asyncio
-import contextlib
 import os
 import signal
+import stat
 import sys
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -36,27 +36,33 @@ async def _serve(means: Means, work: Work) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel if task else sys.exit)
     lines = cast("anyio.AsyncFile[str]", Lines(await _reader()))
-    with contextlib.suppress(asyncio.CancelledError):
+    try:
         async with stdio_server(lines) as (read, write):
             await server.run(read, write, server.create_initialization_options())
+    except* (asyncio.CancelledError, BrokenPipeError):
+        return  # told to leave; or the client has left without hearing the last answer
 
 
 async def _reader() -> asyncio.StreamReader:
     """Of a private copy of standard input, so that no child of ours can read the wire."""
+    if not _is_wire(os.fstat(0).st_mode):
+        raise BadRequest(
+            "standard input is no pipe", "an MCP client starts quell mcp; see quell mcp --config"
+        )
     wire = os.fdopen(os.dup(0), "rb", buffering=0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     reader = asyncio.StreamReader(limit=LONGEST_LINE)
-    try:
-        await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), wire
-        )
-    except ValueError as error:  # a regular file
-        raise BadRequest(
-            "standard input is no pipe", "an MCP client starts quell mcp; see quell mcp --config"
-        ) from error
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), wire
+    )
     return reader
+
+
+def _is_wire(mode: int) -> bool:
+    """Whether it tells when something arrives; a file and /dev/null do not."""
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(0)
 
 
 class Lines:

@@ -1,0 +1,187 @@
+"""What the tests of teams play with: agents that run `quell …` from inside, and a team of them."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+from house import House, eventually
+from quell.core.run import Run
+from quell.core.shutdown import Request
+from quell.core.teamtask import TeamTask
+from quell.life.killagent import KillAgentAnswer, KillAgentWish
+from quell.life.spawn import Wish
+from quell.life.task import TaskWish
+from quell.life.team import TeamWish
+
+# It runs what it is told to, one thread a call, and tells what came of it. `{}` keeps it bounded.
+PUPPET = """
+import json, os, signal, socket, subprocess, sys, threading
+signal.alarm(300)
+door = socket.socket(socket.AF_UNIX)
+door.bind(os.environ["DOOR"])
+door.listen(100)
+def serve(caller):
+    told = json.loads(caller.makefile().readline())
+    env = {**os.environ, **told["env"]}
+    for name in told["without"]:
+        env.pop(name, None)
+    if told["words"] == ["env"]:
+        answer = [0, json.dumps(dict(os.environ)), ""]
+    else:
+        argv = [sys.executable, "-m", "quell", *told["words"]]
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, stdin=-3)
+        answer = [done.returncode, done.stdout, done.stderr]
+    try:
+        caller.sendall((json.dumps(answer) + "\\n").encode())
+    except OSError:
+        pass
+    caller.close()
+if os.environ.get("DEAF"):
+    [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]
+open(os.environ["QUELL_READY"], "w").close()
+while True:
+    threading.Thread(target=serve, args=door.accept()[:1], daemon=True).start()
+"""
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Puppet:
+    """An agent of quell that does, inside itself, what the test says."""
+
+    def __init__(self, house: House, name: str, **wish: Any) -> None:
+        self.house, self.name = house, name
+        number = os.urandom(4).hex()
+        self.door = house.root / f"{number}.door"
+        ready = house.root / f"{number}.up"
+        wish.setdefault("place", "headless")
+        env = (("DOOR", str(self.door)), ("QUELL_READY", str(ready)), *wish.pop("env", ()))
+        argv = (sys.executable, "-S", "-c", PUPPET)
+        words = Wish("command", argv, name=name, cwd=str(house.root), env=env, **wish)
+        self.run: Run = house.quell.spawn(words).run
+        eventually(ready.exists)
+        assert self.run.process
+        self.pid = self.run.process.pid
+
+    def call(self, *words: str, env: dict[str, str] | None = None, without: Any = ()) -> Any:
+        """Begins `quell WORDS` inside; the returned file tells its end."""
+        caller = socket.socket(socket.AF_UNIX)
+        caller.settimeout(60)
+        caller.connect(str(self.door))
+        told = {"words": words, "env": env or {}, "without": list(without)}
+        caller.sendall((json.dumps(told) + "\n").encode())
+        return caller
+
+    def says(self, *words: str, **how: Any) -> Said:
+        """What `quell WORDS` said, run inside; code -1 if the agent did not live to tell."""
+        with self.call(*words, **how) as caller:
+            try:
+                line = caller.makefile().readline()
+            except OSError:
+                line = ""
+        return Said(*json.loads(line)) if line else Said(-1, "", "")
+
+    def asks(self, *words: str, **how: Any) -> Any:
+        """The same, of a command that succeeds with --json."""
+        said = self.says(*words, "--json", **how)
+        assert said.code == 0, said
+        return said.json
+
+    @property
+    def token(self) -> str:
+        return self.says("env").json["QUELL_TOKEN"]
+
+
+class Crew(NamedTuple):
+    boss: Puppet
+    wendy: Puppet
+
+
+def leader(house: House, name: str = "boss", team: str = "red", **wish: str) -> Puppet:
+    boss = Puppet(house, name)
+    house.quell.team.create(TeamWish(team, leader=name, **wish))
+    return boss
+
+
+def member(house: House, name: str, team: str = "red", **wish: Any) -> Puppet:
+    return Puppet(house, name, team=team, **wish)
+
+
+def crew(house: House, **wish: Any) -> Crew:
+    """Team red: boss leads, wendy works."""
+    boss = leader(house)
+    return Crew(boss, member(house, "wendy", **wish))
+
+
+def add_task(house: House, id: str, *, team: str = "red", owner: str = "") -> TeamTask:
+    """A task; with an owner, one that it is working on."""
+    task = house.quell.team.add_task(TaskWish(team, f"do {id}", id))
+    return house.quell.team.claim(id, owner).task if owner else task
+
+
+def task(house: House, id: str) -> TeamTask:
+    return house.quell.team.task(id)
+
+
+def kill_agent(
+    house: House, asker: Puppet | None, agent: str = "wendy", /, **wish: Any
+) -> KillAgentAnswer:
+    """The tool, called by that agent, proven by its token; by nobody: a process without one."""
+    env = house.env | ({"QUELL_TOKEN": asker.token} if asker else {})
+    with type(house.quell)(env=env) as quell:
+        wish.setdefault("team", "red")
+        return quell.team.kill_agent(KillAgentWish(agent=agent, **wish))
+
+
+def colours(house: House, team: str = "red") -> dict[str, str]:
+    return {one.agent: one.colour for one in house.quell.team.show(team).members}
+
+
+def members(house: House, team: str = "red") -> list[str]:
+    return [one.agent for one in house.quell.team.show(team).members]
+
+
+def status(house: House, name: str) -> str:
+    return house.json("show", name)["team_status"]
+
+
+def requests(house: House, agent: str = "wendy") -> list[Request]:
+    return house.quell.world.store.teamwork.requests_of(agent)
+
+
+def events(house: House, type: str, agent: str = "") -> list[dict[str, Any]]:
+    found = house.quell.events(agent=agent, limit=10_000)
+    return [event.data for event in found if event.type == type]
+
+
+def refusals(house: House) -> list[dict[str, Any]]:
+    return events(house, "authority.refused")
+
+
+def is_over(house: House, name: str) -> bool:
+    """Looks as any command does, so that an end that a keeper saw is taken in."""
+    return name not in [view.name for view in house.quell.list()]
+
+
+def gone(house: House, name: str) -> None:
+    eventually(lambda: is_over(house, name), seconds=40)
+
+
+def begun(house: House, *words: str, **more: str) -> subprocess.Popen[str]:
+    """`quell WORDS` as a person, not waited for."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "quell", *words],
+        env=house.env | more, cwd=house.root, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip

@@ -1,0 +1,276 @@
+"""T7 to T22, T35, T42 to T46: an agent is asked to leave, answers, and what comes of it."""
+
+import json
+
+import pytest
+
+from contracts.t_scenes import (
+    add_task,
+    colours,
+    crew,
+    events,
+    gone,
+    kill_agent,
+    member,
+    members,
+    requests,
+    status,
+    task,
+)
+from house import House, alive, eventually
+from quell.core.message import Letter
+
+
+def inbox(puppet) -> list[dict]:
+    return puppet.asks("inbox")["messages"]
+
+
+def test_T11_T12_T42_the_request_is_a_letter_in_the_inbox(house: House) -> None:
+    boss, wendy = crew(house)
+    asked = boss.asks("ask", "wendy", "--reason", "the sprint is over")
+    assert (asked["success"], asked["method"], asked["phase"]) == (True, "graceful", "requested")
+    assert asked["reassignedTasks"] == []
+    [letter] = inbox(wendy)
+    assert (letter["type"], letter["sender"], letter["team"]) == ("shutdown_request", "boss", "red")
+    body = json.loads(letter["body"])
+    assert body["id"] == asked["request"]["id"]
+    told = {key: body[key] for key in ("requesterAgentId", "targetAgentId", "teamName", "phase")}
+    assert told == {
+        "requesterAgentId": "boss",
+        "targetAgentId": "wendy",
+        "teamName": "red",
+        "phase": "requested",
+    }
+    assert body["force"] is False
+    assert body["requestedAt"]
+    assert alive(wendy.pid)
+
+
+def test_T7_the_reason_is_sent_to_the_agent(house: House) -> None:
+    boss, wendy = crew(house)
+    assert kill_agent(house, boss, reason="too expensive").success
+    assert json.loads(inbox(wendy)[0]["body"])["reason"] == "too expensive"
+
+
+def test_T13_it_is_shutting_down_as_long_as_the_request_is_open(house: House) -> None:
+    boss, wendy = crew(house)
+    assert status(house, "wendy") == "active"
+    boss.asks("ask", "wendy")
+    assert status(house, "wendy") == "shutting_down"
+    listed = {agent["name"]: agent["team_status"] for agent in house.json("list")["agents"]}
+    assert listed == {"boss": "active", "wendy": "shutting_down"}
+    wendy.asks("reject")
+    assert status(house, "wendy") == "active"
+    boss.asks("ask", "wendy")
+    wendy.says("approve")
+    gone(house, "wendy")
+    assert status(house, "wendy") == "terminated"
+
+
+def test_T14_the_tool_answers_at_once_and_nobody_is_ended(house: House) -> None:
+    boss, wendy = crew(house)
+    add_task(house, "T-1", owner="wendy")
+    told = kill_agent(house, boss)
+    assert (told.success, told.method, told.phase) == (True, "graceful", "requested")
+    assert told.reassigned == ()
+    assert alive(wendy.pid)
+    assert task(house, "T-1").owner == "wendy"
+
+
+# -- the answer, by every way it can come ----------------------------------------------------------
+
+YES = {
+    "verb": ("approve", "--reason", "all pushed"),
+    "words": ("send", "--type", "shutdown_approved", "boss", "--", "all pushed"),
+    "json": ("send", "--type", "shutdown_approved", "boss", "--", '{"approved": true}'),
+}
+NO = {
+    "verb": ("reject", "--reason", "half a merge"),
+    "letter": ("send", "--type", "shutdown_rejected", "boss", "--", "half a merge"),
+    "approved false": (
+        *("send", "--type", "shutdown_approved", "boss", "--"),
+        '{"approved": false, "reason": "half a merge"}',
+    ),
+}
+
+
+@pytest.mark.parametrize("words", YES.values(), ids=YES)
+def test_T15_T16_T21_an_agent_that_agrees_is_ended(house: House, words: tuple[str, ...]) -> None:
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    inbox(wendy)
+    wendy.says(*words)
+    gone(house, "wendy")
+    assert not alive(wendy.pid)
+    [request] = requests(house)
+    assert (request.phase, request.force) == ("confirmed", False)
+    assert request.responded_at
+    assert request.completed_at
+    receipt = house.quell.receipt("wendy")
+    told = (receipt.outcome, receipt.by, receipt.reason)
+    assert told == ("terminated", "agent:boss", "shutdown_approved")
+    assert alive(boss.pid)
+    [letter] = inbox(boss)
+    assert (letter["type"], letter["sender"]) == ("shutdown_approved", "wendy")
+    assert json.loads(letter["body"])["approved"] is True
+
+
+@pytest.mark.parametrize("words", NO.values(), ids=NO)
+def test_T17_the_leader_hears_the_reason_of_a_rejection(
+    house: House, words: tuple[str, ...]
+) -> None:
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    assert wendy.says(*words).code == 0
+    [letter] = inbox(boss)
+    body = json.loads(letter["body"])
+    assert (letter["type"], body["approved"]) == (Letter.SHUTDOWN_APPROVED, False)
+    assert body["reason"] == "half a merge"
+    assert alive(wendy.pid)
+    [request] = requests(house)
+    assert (request.phase, request.answer) == ("rejected", "half a merge")
+
+
+def test_T17_C27_who_rejected_may_be_asked_again_and_then_agree(house: House) -> None:
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    wendy.asks("reject")
+    assert kill_agent(house, boss).phase == "requested"
+    wendy.says("approve")
+    gone(house, "wendy")
+    assert [request.phase for request in requests(house)] == ["confirmed", "rejected"]
+
+
+def test_T17_who_rejected_may_be_forced(house: House) -> None:
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    wendy.asks("reject")
+    told = kill_agent(house, boss, force=True)
+    assert (told.success, told.phase) == (True, "force_killed")
+    assert not alive(wendy.pid)
+
+
+def test_T35_who_waits_for_the_answer_is_told_of_the_rejection(house: House) -> None:
+    boss, wendy = crew(house)
+    with boss.call("ask", "wendy", "--wait", "30", "--json") as waiting:
+        eventually(lambda: requests(house))
+        wendy.asks("reject", "--reason", "not now")
+        code, out, _ = json.loads(waiting.makefile().readline())
+    told = json.loads(out)
+    assert (code, told["success"], told["method"]) == (0, True, "graceful")
+    assert (told["phase"], told["reassignedTasks"]) == ("rejected", [])
+    assert told["request"]["answer"] == "not now"
+
+
+def test_who_waits_for_the_answer_is_told_of_the_end_and_the_tasks(house: House) -> None:
+    boss, wendy = crew(house)
+    add_task(house, "T-1", owner="wendy")
+    with boss.call("ask", "wendy", "--wait", "40", "--json") as waiting:
+        eventually(lambda: requests(house))
+        wendy.says("approve")
+        _, out, _ = json.loads(waiting.makefile().readline())
+    told = json.loads(out)
+    assert (told["phase"], told["reassignedTasks"]) == ("confirmed", ["T-1"])
+
+
+# -- what an approval brings about -----------------------------------------------------------------
+
+
+def test_T18_all_that_it_owned_waits_for_somebody_else(house: House) -> None:
+    boss, wendy = crew(house)
+    for name in ("T-1", "T-2"):
+        add_task(house, name, owner="wendy")
+    boss.asks("ask", "wendy")
+    wendy.says("approve")
+    gone(house, "wendy")
+    assert [(t.status, t.owner) for t in house.quell.team.tasks("red")] == [("pending", "")] * 2
+
+
+def test_T19_its_pane_is_closed(house: House) -> None:
+    boss, wendy = crew(house, place="tmux", server="test")
+    assert len(house.panes()) == 1
+    boss.asks("ask", "wendy")
+    wendy.says("approve")
+    gone(house, "wendy")
+    eventually(lambda: house.panes() == [])
+
+
+def test_T20_its_colour_is_free_again(house: House) -> None:
+    boss, wendy = crew(house)
+    before = colours(house)["wendy"]
+    boss.asks("ask", "wendy")
+    wendy.says("approve")
+    gone(house, "wendy")
+    assert list(colours(house)) == ["boss"]
+    member(house, "wanda")
+    assert colours(house)["wanda"] == before
+
+
+def test_T22_T44_it_is_no_member_any_more_and_terminated(house: House) -> None:
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    wendy.says("approve")
+    gone(house, "wendy")
+    assert members(house) == ["boss"]
+    shown = house.json("show", "wendy")
+    assert (shown["team_status"], shown["outcome"]) == ("terminated", "terminated")
+    assert shown["ended_at"]
+
+
+def test_T45_an_agent_without_tasks_leaves_all_the_same(house: House) -> None:
+    boss, wendy = crew(house)
+    add_task(house, "T-1")
+    boss.asks("ask", "wendy")
+    wendy.says("approve")
+    gone(house, "wendy")
+    assert house.quell.receipt("wendy").tasks == ()
+    assert task(house, "T-1").warning == ""
+    assert requests(house)[0].phase == "confirmed"
+
+
+def test_T46_T32_who_is_asked_already_is_not_asked_again(house: House) -> None:
+    boss, wendy = crew(house)
+    assert kill_agent(house, boss).success
+    told = kill_agent(house, boss)
+    assert (told.success, told.phase, told.reassigned) == (False, "requested", ())
+    assert told.error == "Agent already in shutdown. Use force=true to override."
+    assert len(requests(house)) == 1
+    assert len(inbox(wendy)) == 1
+    assert kill_agent(house, boss, force=True).success
+    assert requests(house)[0].phase == "force_killed"
+
+
+def test_T10_an_agent_that_is_not_there_or_has_ended_is_not_asked(house: House) -> None:
+    boss, _ = crew(house)
+    assert kill_agent(house, boss, "nobody").error == "Agent 'nobody' not found"
+    house.kill("wendy")
+    assert kill_agent(house, boss).error == "Agent 'wendy' is already terminated"
+    assert requests(house) == []
+
+
+# -- nobody has to be there ------------------------------------------------------------------------
+
+
+def test_an_approval_ends_the_agent_though_the_approver_dies_at_once(house: House) -> None:
+    """The verb that took the answer in is killed as soon as the answer is on record."""
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    wendy.call("approve").close()
+    eventually(lambda: requests(house)[0].phase != "requested")
+    gone(house, "wendy")
+    assert requests(house)[0].phase == "confirmed"
+    assert len(events(house, "life.stopped", "wendy")) == 1
+
+
+def test_the_approval_of_an_adopted_agent_ends_it_too(house: House) -> None:
+    """It has no keeper that would finish; and no token, as quell did not start it."""
+    from scenes import adopted
+
+    boss = crew(house).boss
+    luna = adopted(house, "tell()\nsleep()")
+    house.quell.team.add("red", "luna")
+    boss.asks("ask", "luna")
+    done = house.run("approve", "luna", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["phase"] == "confirmed"
+    assert not alive(luna.pid)
