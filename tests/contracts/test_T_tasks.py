@@ -124,7 +124,8 @@ def test_G27_what_outlives_its_run_works_for_nobody(house: House) -> None:
     kept.write_text(KEPT.format(note=str(note)))
     source = (
         "import os, sys, time\n"
-        f"if not os.fork(): os.setsid(), os.execv(sys.executable, [sys.executable, {str(kept)!r}])\n"
+        f"argv = [sys.executable, {str(kept)!r}]\n"
+        "if not os.fork(): os.setsid(), os.execv(sys.executable, argv)\n"
         "time.sleep(120)"
     )
     wish = Wish(

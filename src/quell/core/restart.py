@@ -95,5 +95,6 @@ def decide(ending: Ending, *, wanted: int, attempt: int, lived: float, words: st
     most = min(wanted, trouble.most) if trouble is not TEMPORARY else wanted
     if following > most:
         return Decision(again=False, why=f"{trouble.name}: {most} restarts are enough")
-    why = f"{trouble.name}: restart {following} of {most}"
+    cause = ending.reason if ending.reason == "stalled" else trouble.name
+    why = f"{cause}: restart {following} of {most}"
     return Decision(again=True, why=why, attempt=following, delay=backoff(following))

@@ -148,8 +148,10 @@ def tree_text(members: "Sequence[Member]") -> str:
 
 def event_line(event: "Happened") -> str:
     data = dict(event.data)
-    if isinstance(data.get("death"), dict):
-        data["death"] = data["death"].get("sentence", "")
+    if data.get("detail") and str(data["detail"]) in str(data.get("death", "")):
+        data["detail"] = ""  # the certificate says it too
+    if data.get("due_at"):
+        data["due_at"] = clock(str(data["due_at"]))
     told = ", ".join(f"{key}={data[key]}" for key in EVENT_FACTS if data.get(key) not in (None, ""))
     return printable(f"{clock(event.at)}  {event.type:<15} {event.agent:<16} {told}".rstrip())
 

@@ -21,28 +21,40 @@ from quell.life.receipts import already_ended, receipt_of
 from quell.life.settle import agent_tag, ended, kept_orphans
 
 UNRECORDED = "the store could not be written ({})"
+# A claim in the store is this process's, so that threads of it, as in a server, need one as well.
+_AT_WORK: dict[str, object] = {}  # run → the call that ends it; setdefault lets one through
 LEFT = "the record is in the run's directory, and is taken in once the store can be written"
 
 
 def end_runs(world: World, runs: Sequence[Run], way: Way) -> list[Receipt]:
     """Ends them side by side; one receipt each, in the order given."""
+    me = object()
+    mine = [run for run in runs if _AT_WORK.setdefault(run.id, me) is me]
+    try:
+        receipts = ended_by_us(world, mine, way)
+    finally:
+        for run in mine:
+            del _AT_WORK[run.id]
+    for run in runs:
+        if run.id not in receipts:
+            receipts[run.id] = await_other(world, run, way)
+    return [receipts[run.id] for run in runs]
+
+
+def ended_by_us(world: World, runs: Sequence[Run], way: Way) -> dict[str, Receipt]:
+    """By run; those that somebody else is ending are left out."""
     receipts: dict[str, Receipt] = {}
     doomed: list[Doomed] = []
-    others: list[Run] = []
     for run in runs:
         claim = claimed(world, run, way)
         if isinstance(claim, Receipt):
             receipts[run.id] = claim
         elif isinstance(claim, Doomed):
             doomed.append(claim)
-        else:
-            others.append(run)
     falls = climb(world, doomed)
     for one in doomed:
         receipts[one.run.id] = finish(world, one, falls[one.run.id], way)
-    for run in others:
-        receipts[run.id] = await_other(world, run, way)
-    return [receipts[run.id] for run in runs]
+    return receipts
 
 
 # -- claim -------------------------------------------------------------------------------------
