@@ -33,7 +33,7 @@ class Desk:
         else:
             env = {**house.env, **dict(wish.get("env", ()))}
             self.process = subprocess.Popen(words, env=env, cwd=house.root)
-        eventually((self._folder / "ready").exists, 60)
+        eventually((self._folder / "ready").exists, 30)
 
     def begin(self, do: str, *, progress: bool = False, **given: Any) -> Path:
         """Asks, and waits for nothing; where the answer will be."""
@@ -100,6 +100,11 @@ def refusals(house: House) -> list[dict[str, Any]]:
 
 
 def is_live(house: House, name: str) -> bool:
+    return name in {view.name for view in house.quell.list()}
+
+
+def is_on_record(house: House, name: str) -> bool:
+    """The same as the store has it: nobody looks, and nothing is brought up to date."""
     return any(run.agent == name for run in house.quell.world.store.live_runs())
 
 
@@ -118,5 +123,7 @@ def http_server(house: House, *options: str) -> Iterator[str]:
         yield server.stdout.readline().strip()
     finally:
         server.terminate()
-        assert server.wait(30) == 0
-        server.stdout.close()
+        code = server.wait(30)
+        if server.stdout:
+            server.stdout.close()
+    assert code == 0

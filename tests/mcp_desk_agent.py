@@ -30,7 +30,7 @@ def server(where: str) -> Any:
 async def carried_out(client: Client, wanted: dict[str, Any]) -> dict[str, Any]:
     steps: list[str] = []
 
-    async def step(_: float, __: float | None, message: str | None) -> None:
+    async def step(progress: float, total: float | None, message: str | None) -> None:
         steps.append(message or "")
 
     try:

@@ -183,12 +183,25 @@ def test_C6_who_is_in_no_team_is_anybodys(house: House) -> None:
 
 
 def test_who_started_an_agent_may_end_it_also_in_a_team(house: House) -> None:
-    _, wendy = crew(house)
-    words = ("spawn", "--name", "helper", "--team", "red", "--in", "headless", "--", "sleep", "90")
+    boss, wendy = crew(house)
+    words = ("spawn", "--name", "helper", "--in", "headless", "--", "sleep", "90")
     assert wendy.says(*words).code == 0
+    boss.asks("team", "add", "red", "helper")
     assert members(house) == ["boss", "wendy", "helper"]
     assert wendy.says("kill", "helper").code == 0
     assert members(house) == ["boss", "wendy"]
+
+
+def test_only_the_leader_starts_members(house: House) -> None:
+    boss, wendy = crew(house)
+    words = ("--team", "red", "--in", "headless", "--", "sleep", "90")
+    said = wendy.says("spawn", "--name", "sneak", *words)
+    assert (said.code, "Only the team leader can spawn agents" in said.err) == (1, True)
+    assert len(refusals(house)) == 1
+    assert boss.says("spawn", "--name", "helper", *words).code == 0
+    assert members(house) == ["boss", "wendy", "helper"]
+    words = ("--team", "just-a-word", "--in", "headless", "--", "sleep", "90")
+    assert wendy.says("spawn", "--name", "other", *words).code == 0
 
 
 def test_a_member_may_stop_itself(house: House) -> None:

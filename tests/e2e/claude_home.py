@@ -21,6 +21,7 @@ READY = "? for shortcuts"  # below the prompt, while nothing is typed and nothin
 DOCILE, STUBBORN = "docile", "stubborn"
 PROCESSES = {DOCILE: 1, STUBBORN: 2}  # of the MCP server with that habit
 PANE = "test:"
+Told = dict[str, Any]
 
 
 def install(where: Path) -> Path:
@@ -45,6 +46,7 @@ class ClaudeHome:
         self._pids = house.root / "mcp.pids"
         self._servers = 0  # MCP processes that must have been there when all have started
         self.habit = DOCILE
+        self.pane = PANE  # the one that is looked at and typed into
         house.env |= {
             "PATH": f"{program}:{house.env['PATH']}",
             "ANTHROPIC_BASE_URL": model.address,
@@ -84,12 +86,17 @@ class ClaudeHome:
 
     # -- starting -----------------------------------------------------------------------------
 
-    def spawn(self) -> dict[str, Any]:
-        """luna, under quell in the pane, ready to be typed to; what `spawn --json` says of it."""
+    def spawn(self, name: str = "luna", *options: str, args: tuple[str, ...] = ()) -> Told:
+        """An agent under quell in the pane, ready to be typed to; what `spawn --json` says of it.
+
+        `options` are quell's, `args` are Claude's.
+        """
         where = ("--in", "tmux", "--tmux-server", "test", "--session", "test")
-        told = self.quell("spawn", *where, "--name", "luna", "--json", "claude")
+        told = self.quell("spawn", *where, "--name", name, *options, "--json", "claude", *args)
+        agent = json.loads(told.stdout)["agents"][0]
+        self.turn_to(agent)
         self.await_ready()
-        return json.loads(told.stdout)["agents"][0]
+        return agent
 
     def spawn_plainly(self) -> int:
         """Claude in the same pane as a person would start it, without quell; its pid."""
@@ -97,8 +104,9 @@ class ClaudeHome:
         self.await_ready()
         return int(self.house.tmux("list-panes", "-a", "-F", "#{pane_pid}"))
 
-    def resume(self) -> dict[str, Any]:
+    def resume(self) -> Told:
         told = self.quell("resume", "luna", "--json")
+        self.pane = PANE
         self.await_ready()
         return json.loads(told.stdout)
 
@@ -129,18 +137,22 @@ class ClaudeHome:
 
     # -- the pane -----------------------------------------------------------------------------
 
+    def turn_to(self, agent: Told) -> None:
+        """That agent's pane, if there are several."""
+        self.pane = agent["place"]["pane"]
+
     def screen(self) -> str:
-        return self.house.tmux("capture-pane", "-p", "-t", PANE).replace("\xa0", " ")
+        return self.house.tmux("capture-pane", "-p", "-t", self.pane).replace("\xa0", " ")
 
     def shows(self, text: str) -> None:
         eventually(lambda: text in self.screen())
 
     def press(self, *keys: str) -> None:
-        self.house.tmux("send-keys", "-t", PANE, *keys)
+        self.house.tmux("send-keys", "-t", self.pane, *keys)
 
     def type(self, text: str) -> None:
         """Typed and seen, not sent."""
-        self.house.tmux("send-keys", "-t", PANE, "-l", text)
+        self.house.tmux("send-keys", "-t", self.pane, "-l", text)
         self.shows(text)
 
     def say(self, prompt: str, answer: str) -> None:

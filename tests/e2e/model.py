@@ -6,6 +6,7 @@ say WORD       `answer N: WORD`, and, if the request carried earlier ones, `afte
                counted from the request alone: a resumed agent that lost its past gets `answer 1`
 run COMMAND    asks for the Bash tool with that command
 hold WORD      begins to answer and never ends, until the asker hangs up
+call WORD      asks for the tool, with the input, that a test has written down under that word
 """
 
 import contextlib
@@ -16,11 +17,15 @@ import re
 import select
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-PROMPT = re.compile(r"^(say|run|hold) (.+)$", re.MULTILINE)
+PROMPT = re.compile(r"^(say|run|hold|call) (.+)$", re.MULTILINE)
 HELD = "held: "
+WAIT = (
+    "WaitForMcpServers"  # Claude's own, for some seconds; offered as long as a server is starting
+)
 LONGEST_HOLD = 120.0  # seconds, should a test forget to hang up
 
 
@@ -28,11 +33,24 @@ class Asked(NamedTuple):
     method: str
     path: str
     prompts: tuple[tuple[str, str], ...] = ()  # those of the whole conversation, in order
+    tools: tuple[str, ...] = ()  # that the model may ask for
+
+
+class ToolCall(NamedTuple):
+    tool: str
+    given: dict[str, Any]
+
+
+class ToolResult(NamedTuple):
+    tool: str
+    text: str
+    failed: bool
+    seconds: float  # from the model's asking for it
 
 
 class Answer(NamedTuple):
     text: str
-    command: str = ""  # for the Bash tool
+    call: ToolCall | None = None
     held: bool = False
 
 
@@ -54,24 +72,41 @@ def texts_of(content: str | list[dict[str, Any]]) -> list[str]:
     return [part["text"] for part in content if part["type"] == "text"]
 
 
-def answer_to(body: dict[str, Any]) -> Answer:
+def answer_to(body: dict[str, Any], calls: Mapping[str, ToolCall]) -> Answer:
     prompts = prompts_of(body)
     if not prompts or not body.get("tools"):  # titles, warm-ups
         return Answer("quiet")
-    if carries_result(body["messages"][-1]):
+    wanted, results = exchanged(body)
+    if results and wanted != WAIT:
         return Answer("the tool has answered")
     verb, rest = prompts[-1]
     if verb == "run":
-        return Answer("I would like to run it.", command=rest)
+        given = {"command": rest, "description": "what was asked for"}
+        return Answer("I would like to run it.", ToolCall("Bash", given))
+    if verb == "call":
+        missing = WAIT in names_of(body) and calls[rest].tool not in names_of(body)
+        return Answer("Let me see.", ToolCall(WAIT, {}) if missing else calls[rest])
     if verb == "hold":
         return Answer(HELD + rest, held=True)
     before = ", ".join(word for said, word in prompts[:-1] if said == "say")
     return Answer(f"answer {len(prompts)}: {rest}" + (f" after {before}" if before else ""))
 
 
-def carries_result(message: dict[str, Any]) -> bool:
-    content = message["content"]
-    return not isinstance(content, str) and any(p["type"] == "tool_result" for p in content)
+def names_of(body: dict[str, Any]) -> tuple[str, ...]:
+    """The tools that the model may ask for."""
+    return tuple(str(tool.get("name", "")) for tool in body.get("tools") or ())
+
+
+def exchanged(body: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """The tool that the model asked for last, and the results that have come since."""
+    wanted, results = "", list[dict[str, Any]]()
+    for message in body["messages"]:
+        parts = [] if isinstance(message["content"], str) else message["content"]
+        if message["role"] == "assistant":
+            wanted = next((part["name"] for part in parts if part["type"] == "tool_use"), "")
+            results.clear()
+        results += [part for part in parts if part["type"] == "tool_result"]
+    return wanted, results
 
 
 # -- the wire ------------------------------------------------------------------------------------
@@ -79,11 +114,9 @@ def carries_result(message: dict[str, Any]) -> bool:
 
 def blocks_of(answer: Answer, number: int) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = [{"type": "text", "text": answer.text}]
-    if answer.command:
-        wanted = {"command": answer.command, "description": "what was asked for"}
-        blocks.append(
-            {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": wanted}
-        )
+    if answer.call:
+        tool, given = answer.call
+        blocks.append({"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": given})
     return blocks
 
 
@@ -94,7 +127,7 @@ def message_of(answer: Answer, number: int, model: str) -> dict[str, Any]:
         "role": "assistant",
         "model": model,
         "content": blocks_of(answer, number),
-        "stop_reason": "tool_use" if answer.command else "end_turn",
+        "stop_reason": "tool_use" if answer.call else "end_turn",
         "stop_sequence": None,
         "usage": {"input_tokens": 10, "output_tokens": 10},
     }
@@ -124,7 +157,7 @@ class Desk(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         path = self.path.split("?")[0]
-        self.server.asked.append(Asked("POST", path, prompts_of(body)))
+        self.server.asked.append(Asked("POST", path, prompts_of(body), names_of(body)))
         if path.endswith("/count_tokens"):
             self.tell({"input_tokens": 10})
         elif path != "/v1/messages":
@@ -145,8 +178,10 @@ class Desk(http.server.BaseHTTPRequestHandler):
         self.send_error(403)
 
     def converse(self, body: dict[str, Any]) -> None:
-        answer = answer_to(body)
+        self.server.take_in(exchanged(body)[1])
+        answer = answer_to(body, self.server.calls)
         message = message_of(answer, next(self.server.numbers), str(body.get("model", "")))
+        self.server.note_calls(message)
         if not body.get("stream"):
             self.tell(message)
             return
@@ -185,12 +220,29 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Desk)
         self.asked: list[Asked] = []
         self.numbers = itertools.count(1)
+        self.calls: dict[str, ToolCall] = {}  # by the word of the prompt
+        self.results: list[ToolResult] = []
+        self._began: dict[str, tuple[str, float]] = {}  # the tool that was asked for, and when
         self.hung_up = threading.Event()
         self.closing, self.close_it = socket.socketpair()
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+    def note_calls(self, message: dict[str, Any]) -> None:
+        for block in message["content"]:
+            if block["type"] == "tool_use":
+                self._began[block["id"]] = block["name"], time.monotonic()
+
+    def take_in(self, results: list[dict[str, Any]]) -> None:
+        """A request that is sent again says the same twice: the first time counts."""
+        for part in results:
+            if part["tool_use_id"] not in self._began:
+                continue
+            tool, began = self._began.pop(part["tool_use_id"])
+            text, failed = "".join(texts_of(part["content"])), bool(part.get("is_error"))
+            self.results.append(ToolResult(tool, text, failed, time.monotonic() - began))
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Agents are killed in the middle of a request here: a broken pipe is no news."""

@@ -22,6 +22,16 @@ class Figure(NamedTuple):
     rungs: str = ""  # of quell's receipt
 
 
+class ToolFigure(NamedTuple):
+    """One call of a tool by the model of a real Claude, and what came of it."""
+
+    what: str
+    answer: str
+    seconds: float  # from the model's asking to its being told
+    ended: int = 0  # processes, by the receipt
+    rungs: str = ""
+
+
 class Figures:
     """Everything measured in one run, by the way of ending and the MCP server's habit."""
 
@@ -29,6 +39,8 @@ class Figures:
         self.alone: dict[tuple[str, str], Figure] = {}
         self.kept: dict[tuple[str, str], Figure] = {}
         self.verbs: dict[tuple[str, str], Figure] = {}
+        self.calls: list[ToolFigure] = []
+        self.offered = 0  # tools of quell's that Claude offers to its model
         self.promises: list[str] = []  # first lines of the tests that passed
 
 
@@ -65,6 +77,21 @@ Gone: seconds until the last exit.
 
 `stop` pauses between the keys, and presses Enter only when the screen shows `/exit` alone in an
 empty prompt. After Claude's own exit, what it left behind gets TERM and, 2 s later, KILL.
+
+## A leader that is a real Claude Code
+
+The operator makes a team with a Claude as its leader; quell's MCP server is attached to it with
+`spawn --mcp`, or by `--mcp-config` with what `quell mcp --config claude` prints. The stand-in model
+then asks for a tool, and the answer is what the next request tells it. Claude offers all of quell's
+{figures.offered} tools, as `mcp__quell__kill-agent` and so on; it calls them without a question if
+`permissions.allow` in its settings names `mcp__quell`. At its start it waits for no server: a
+prompt that comes early finds no such tool, and the model asks for `WaitForMcpServers` first.
+
+Seconds: from the model's asking for the tool to its being told.
+
+| asked for | answer | seconds | processes ended | rungs climbed |
+|---|---|---|---|---|
+{call_rows(figures)}
 
 ## What was proven
 
@@ -104,6 +131,14 @@ def verb_rows(figures: Figures) -> str:
     )
 
 
+def call_rows(figures: Figures) -> str:
+    return "\n".join(
+        f"| {call.what} | {call.answer} | {seconds(call.seconds)} | {call.ended or ''} "
+        f"| {call.rungs} |"
+        for call in figures.calls
+    )
+
+
 def promise_rows(figures: Figures) -> str:
     return "\n".join(f"* {promise}" for promise in figures.promises)
 
@@ -116,9 +151,8 @@ def is_complete(figures: Figures) -> bool:
     """Whether every table has its rows: a run of some of the tests writes no page."""
     habits = {DOCILE, STUBBORN}
     tables = (figures.alone, figures.kept, figures.verbs)
-    return all({habit for _, habit in table} == habits for table in tables) and set(
-        figures.alone
-    ) == set(figures.kept)
+    whole = all({habit for _, habit in table} == habits for table in tables)
+    return whole and set(figures.alone) == set(figures.kept) and bool(figures.calls)
 
 
 def write(figures: Figures) -> None:

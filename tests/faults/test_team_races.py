@@ -82,10 +82,14 @@ CLAIMER = """
 import json, os, signal, subprocess, sys, time
 signal.alarm(120)
 sys.path[:0] = json.loads(os.environ["PATHS"])
+from quell import Quell
 from quell.core.errors import QuellError
 team = Quell().team
 open(os.environ["QUELL_READY"], "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.05)
 while True:
+    time.sleep(0.05)
     for task in team.tasks("red", "pending"):
         try:
             claim = team.claim(task.id).task
@@ -112,6 +116,7 @@ def test_twenty_agents_that_claim_are_killed_and_no_task_is_lost(house: House) -
     eventually(lambda: len(list(house.root.glob("w-*.up"))) == 20, seconds=60)
     for number in range(30):
         add_task(house, f"T-{number}")
+    (house.root / "go").touch()
     eventually(lambda: len(events(house, "task.claimed")) >= 5)
     ends = over([begun(house, "kill", name, "--json") for name in names])
     assert {code for code, _, _ in ends} == {0}, ends

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from complaints import USAGE, complaint
-from house import House
+from house import House, eventually
 
 PROGRAMS = ("claude", "codex", "gemini", "opencode", "cursor")
 ADDRESS = "http://127.0.0.1:7377/mcp"
@@ -80,7 +80,67 @@ def test_without_the_sdk_it_says_what_to_install(house: House, options: tuple[st
     done = subprocess.run(
         [sys.executable, "-c", script],
         env=house.env, cwd=house.root, capture_output=True, text=True, input="", timeout=60,
+        check=False,
     )  # fmt: skip
     what, hint = complaint(done, USAGE)
     assert what == "quell mcp needs the mcp package"
     assert hint == "pip install 'quell[mcp]'"
+
+
+# -- spawn --mcp -------------------------------------------------------------------------------
+
+
+STAND_IN = """#!/bin/sh
+{ for word; do echo "$word"; done; echo "env $OPENCODE_CONFIG_CONTENT"; } > "$HOME/new"
+mv "$HOME/new" "$HOME/given"
+exec sleep 600
+"""
+
+
+def given(house: House, kind: str, *words: str) -> list[str]:
+    """What a program of that kind was started with."""
+    folder = house.root / "bin"
+    folder.mkdir()
+    program = folder / kind
+    program.write_text(STAND_IN)
+    program.chmod(0o755)
+    house.env["PATH"] = f"{folder}:{house.env['PATH']}"
+    done = house.run("spawn", "--in", "headless", "--mcp", kind, *words)
+    assert done.returncode == 0, done.stderr
+    told = house.home / "given"
+    eventually(told.exists)
+    return told.read_text().splitlines()
+
+
+def is_mine(command: str, args: list[str]) -> bool:
+    return os.path.isabs(command) and args[-1] == "mcp"
+
+
+def test_spawn_gives_claude_the_tools(house: House) -> None:
+    words = given(house, "claude", "fix the tests", "--", "-v")
+    [option] = [word for word in words if word.startswith("--mcp-config=")]
+    entry = json.loads(option.partition("=")[2])["mcpServers"]["quell"]
+    assert is_mine(entry["command"], entry["args"])
+    assert words[-5:-1] == ["fix the tests", option, "--", "-v"], "behind -- nothing is an option"
+
+
+def test_spawn_gives_codex_the_tools(house: House) -> None:
+    words = given(house, "codex", "exec", "fix the tests")
+    pairs = [words[at + 1] for at, word in enumerate(words) if word == "-c"]
+    entry = tomllib.loads("\n".join(pairs))["mcp_servers"]["quell"]
+    assert is_mine(entry["command"], entry["args"])
+    assert words[:2] == ["exec", "fix the tests"], "still a subcommand"
+
+
+def test_spawn_gives_opencode_the_tools(house: House) -> None:
+    words = given(house, "opencode")
+    command = json.loads(words[-1].removeprefix("env "))["mcp"]["quell"]["command"]
+    assert is_mine(command[0], command)
+
+
+@pytest.mark.parametrize("words", [("gemini",), ("--", "sleep", "5")])
+def test_spawn_says_for_whom_it_cannot(house: House, words: tuple[str, ...]) -> None:
+    what, hint = complaint(house.run("spawn", "--in", "headless", "--mcp", *words), USAGE)
+    assert "takes no server for one start alone" in what
+    assert "claude, codex and opencode" in hint
+    assert house.json("list")["agents"] == []

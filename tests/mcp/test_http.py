@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from house import House
+from house import House, eventually
 from mcp_desk import NOT_LEADER, Desk, http_server, is_live, member, refusals, team
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list-agents"}}
@@ -140,16 +141,12 @@ def test_the_server_listens_on_loopback_only(house: House, address: str) -> None
 
 def test_it_is_not_started_inside_an_agent(house: House) -> None:
     house.run("spawn", "--in", "headless", "--name", "bob", "--", *_tries())
-    from house import eventually
-
     eventually((house.root / "tried").exists)
     assert "cannot be a part of 'bob'" in (house.root / "tried").read_text()
     assert [one["by"] for one in refusals(house)] == ["agent:bob"]
 
 
 def _tries() -> tuple[str, ...]:
-    import sys
-
     quell = f"{sys.executable} -m quell mcp --http --port 0"
     return ("sh", "-c", f"{quell} > trying 2>&1; mv trying tried; sleep 600")
 

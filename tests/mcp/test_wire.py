@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from house import House, alive, eventually
-from mcp_desk import Desk, http_server, is_live, member, plain_desk, team
+from mcp_desk import Desk, http_server, is_live, is_on_record, member, plain_desk, team
+from quell.life.letters import Letters
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -142,12 +143,12 @@ def test_a_kill_is_finished_when_its_client_has_left(house: House, how: str) -> 
     kill = wire.call("kill-agent", teamName="blue", agentId="luna", force=True)
     wire.send(json.dumps(kill).encode())
     eventually(lambda: asked_to_end(house, "luna"))
-    assert is_live(house, "luna")
+    assert is_on_record(house, "luna")
     if how == "TERM":
         wire.process.send_signal(signal.SIGTERM)
         assert wire.process.wait(60) == 0
     assert wire.close() == 0
-    assert not is_live(house, "luna"), "the server left before the kill was on record"
+    assert not is_on_record(house, "luna"), "the server left before the kill was on record"
     assert house.quell.receipt("luna").proof == "proven"
 
 
@@ -178,8 +179,6 @@ def _leader_dies(house: House, where: str) -> None:
 
 def test_a_letter_is_not_lost_to_a_client_that_has_left(house: House) -> None:
     """A poll that is broken off takes nothing out of the inbox."""
-    from quell.life.letters import Letters
-
     bob = Desk(house, "bob")
     wire = Wire(house, "--operator")
     wire.send(json.dumps(wire.call("poll-inbox", agentId="bob", waitSeconds=30)).encode())

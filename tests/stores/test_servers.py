@@ -97,6 +97,24 @@ def test_T23_T24_G37_a_server_is_used_as_long_as_a_live_run_uses_it(store: Store
     assert store.teamwork.unused_servers() == [server]
 
 
+def test_a_new_server_is_used_from_the_beginning(store: Store) -> None:
+    running(store)
+    added = store.teamwork.add_server(SERVER._replace(runs=("run-1",)))
+    assert added.runs == ("run-1",)
+    assert store.teamwork.servers() == [added]
+    assert not store.teamwork.retire_server("s1")
+    over(store)
+    assert store.teamwork.retire_server("s1")
+
+
+def test_a_server_that_is_written_down_twice_stays_as_it_is(store: Store) -> None:
+    store.teamwork.add_server(SERVER)
+    store.teamwork.retire_server("s1")
+    again = store.teamwork.add_server(SERVER)
+    assert again.retired_at
+    assert store.teamwork.servers() == [again]
+
+
 def test_only_the_living_use_what_is_there(store: Store) -> None:
     store.teamwork.add_server(SERVER)
     with pytest.raises(NotLive):

@@ -18,6 +18,13 @@ PANE_PREFIXES = ("KITTY_", "WEZTERM_")
 OF_ONE_RUN = ("QUELL_RUN", "QUELL_AGENT", "QUELL_HEARTBEAT", "QUELL_TOKEN")
 
 SESSION_DIR = "QUELL_SESSION_DIR"  # a temporary directory, for an agent that was promised one
+SHARED = "QUELL_SHARED"  # of an agent that uses its project's server
+SERVES = "QUELL_SERVES"  # of an agent that is one: "kind:port"
+
+
+def shares(asked: Iterable[tuple[str, str]]) -> bool:
+    """Whether an agent with these variables uses a shared server, or is one."""
+    return any(name in (SHARED, SERVES) for name, _ in asked)
 
 
 def agent_environment(

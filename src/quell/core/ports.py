@@ -8,6 +8,7 @@ from quell.core.kind import Kind
 from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
 from quell.core.receipt import Receipt
 from quell.core.run import Place, Run
+from quell.core.serving import Call, Reply
 from quell.core.settings import Settings
 from quell.core.signs import Clock, FileSeen, Sign, Vital
 from quell.core.store import Store
@@ -47,6 +48,8 @@ class Kernel(Protocol):
     def detach(self, command: Sequence[str], env: Mapping[str, str]) -> None: ...
     def wait(self, processes: Sequence[ProcessId], seconds: float, folder: str = "") -> None: ...
     def lease(self, path: str) -> bool: ...
+    def call(self, call: Call, seconds: float) -> Reply | None: ...
+    def is_free(self, port: int) -> bool: ...
     def climb(
         self,
         targets: Sequence[Target],

@@ -1,6 +1,7 @@
 """opencode, read from 1.18.33: its help, its program text, and runs against a local model."""
 
 from quell.core.kind import Database, Kind
+from quell.core.serving import Serving
 from quell.kinds.enclosing import ENCLOSING
 
 KIND = Kind(
@@ -46,4 +47,18 @@ KIND = Kind(
     limited=(r"[^\n⬝■]*\[retrying [^\n\]]*\](?![\s\S]*╹▀)",),
     forget=("session", "delete", "{id}"),
     lost=("Session not found", "Invalid session ID"),
+    serving=Serving(
+        # Exits with 1 if the port is taken. Without a password anybody on the machine may use it.
+        serve=("serve", "--hostname", "127.0.0.1", "--port", "{port}"),
+        # Takes no prompt and no model. The session goes on in the server when this is killed.
+        attach=("attach", "{url}", "--dir", "{cwd}"),
+        session=("--session", "{id}"),
+        picks=("--session", "-s", "--continue", "-c"),
+        health="/global/health",  # 401 with another password
+        open="/session?directory={cwd}",
+        abort="/session/{id}/abort",  # true for an unknown one, too
+        user="opencode",
+        user_env="OPENCODE_SERVER_USERNAME",
+        secret_env="OPENCODE_SERVER_PASSWORD",  # noqa: S106 - the variable's name
+    ),
 )

@@ -104,7 +104,7 @@ def left_behind(team: str, doomed: Collection[str], seats: Mapping[str, Seat]) -
 
 def note_override(world: World, runs: Sequence[Run], who: Caller) -> None:
     """A person ends members of a team over the head of its leader: the trail says so."""
-    if who.by != OPERATOR:
+    if not who.by.startswith(OPERATOR):  # also the one who uses quell mcp --operator
         return
     seats = world.store.seats()
     for run in runs:

@@ -6,6 +6,7 @@ Every verb that ends runs comes through `end_runs`; they differ in the ladder an
 from collections.abc import Sequence
 
 from quell.core.climbing import Fall
+from quell.core.environment import SHARED, shares
 from quell.core.errors import StoreFailed
 from quell.core.lifecycle import Outcome
 from quell.core.ports import World
@@ -52,8 +53,16 @@ def ended_by_us(world: World, runs: Sequence[Run], way: Way) -> dict[str, Receip
         elif isinstance(claim, Doomed):
             doomed.append(claim)
     falls = climb(world, doomed)
+    if any(shares(one.agent.env) for one in doomed):
+        from quell.life.server_ends import parted
+
+        doomed = parted(world, doomed)
     for one in doomed:
         receipts[one.run.id] = finish(world, one, falls[one.run.id], way)
+    if any(SHARED in dict(one.agent.env) for one in doomed):
+        from quell.life.server_ends import reap_unused
+
+        reap_unused(world, way.ending.by)
     return receipts
 
 

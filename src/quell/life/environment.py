@@ -14,9 +14,13 @@ def kept_environment(world: World, run: Run) -> dict[str, str] | None:
 
 
 def forget_environment(world: World, run: Run) -> None:
-    """Of a run that was replaced, or stays ended; and of those before it that still have theirs,
-    because whoever replaced them died in the middle of it."""
+    """Of a run that was replaced, or stays ended."""
     world.kernel.forget_environment(world.rundir(run.id))
+    forget_earlier(world, run)
+
+
+def forget_earlier(world: World, run: Run) -> None:
+    """Of the runs before it that still have theirs: whoever replaced them died in the middle."""
     before = world.store.run(run.restarted_from) if run.restarted_from else None
     if before and world.kernel.kept_environment(world.rundir(before.id)) is not None:
         forget_environment(world, before)

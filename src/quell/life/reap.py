@@ -48,6 +48,10 @@ def reap(
         return Reaped(orphans, [])
     if who.runs and len({o.agent for o in orphans}) > 1:
         raise Refused("an agent may not reap for everybody", "name the agent to reap after")
+    if not names:
+        from quell.life.server_ends import reap_unused
+
+        reap_unused(world, who.by)
     ladder = ladders.with_grace(ladders.KILL, world.settings.kill_grace if grace is None else grace)
     return Reaped(orphans, end_orphans(world, orphans, ladder, _reaping(who.by)))
 

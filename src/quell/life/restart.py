@@ -13,7 +13,7 @@ from quell.core.run import Ending, Run
 from quell.core.store import Plan
 from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
-from quell.life.environment import forget_environment
+from quell.life.environment import forget_earlier, forget_environment
 from quell.life.settle import settle
 from quell.life.spawn import Spawned, first_conversation, start
 
@@ -97,12 +97,17 @@ def plan_restarts(world: World) -> list[Plan]:
     wanted = {agent.name: agent for agent in world.store.agents() if agent.restart > 0}
     if not wanted:
         return []
-    ended = [
+    newest = [
         run
         for name, run in world.store.last_runs().items()
-        if name in wanted and not run.live and run.host == world.host and run.id not in decided
+        if name in wanted and run.host == world.host
     ]
-    ended = [run for run in ended if not _in_hand(world, run)]
+    for run in newest:
+        if run.process is not None:  # it has an environment of its own by now
+            forget_earlier(world, run)
+    ended = [
+        run for run in newest if not run.live and run.id not in decided and not _in_hand(world, run)
+    ]
     plans: list[Plan] = []
     for run in ended:
         plan = planned(world, wanted[run.agent], run, run.ending) if run.ending else None

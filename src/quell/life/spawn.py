@@ -17,6 +17,7 @@ from quell.core.worktree import Tree
 from quell.life.caller import caller, given_token
 from quell.life.environment import forget_environment, kept_environment
 from quell.life.settle import born, record_end, settle
+from quell.life.sharing import left_server, on_server, sharing_env
 
 
 class Wish(NamedTuple):
@@ -38,6 +39,7 @@ class Wish(NamedTuple):
     grace: float | None = None
     restart: int = 0  # how often the watch may start it again after an unplanned end
     worktree: str = ""  # a branch: it works in a git worktree of its own, made for it
+    shared: bool = False  # it uses one server with the other agents of its project
 
 
 class Spawned(NamedTuple):
@@ -63,18 +65,33 @@ def start(
     after: Run | None = None,
 ) -> Spawned:
     """One new run of `agent`, perhaps in place of an ended one; written down before it begins."""
+    place = Place(agent.place, session=session, server=agent.server)
+    run = new_run(world, agent, place, after)
+    env = kept_environment(world, after) if after else None
+    try:
+        return begin(world, agent, run, argv, grace, world.env if env is None else env)
+    except QuellError:
+        left_server(world, agent, caller(world).by)
+        raise
+
+
+def begin(
+    world: World,
+    agent: Agent,
+    run: Run,
+    argv: tuple[str, ...],
+    grace: float | None,
+    env: Mapping[str, str],
+) -> Spawned:
+    """Writes the run down, starts it, and sees it alive."""
     check_words(agent, argv)
     replaced = world.store.runs_of(agent.name)[:1]
     terminal = world.place(agent.place)
-    place = Place(agent.place, session=session, server=agent.server)
-    run = new_run(world, agent, place, after)
     world.store.add_run(agent, run)
     rundir = world.rundir(run.id)
     try:
-        env = kept_environment(world, after) if after else None
-        cradle = world.kernel.prepare(
-            rundir, order(world, agent, run, argv, grace, world.env if env is None else env)
-        )
+        agent, argv, env = on_server(world, agent, run, argv, env)
+        cradle = world.kernel.prepare(rundir, order(world, agent, run, argv, grace, env))
         place = terminal.open(
             Launch(
                 run=run.id,
@@ -82,7 +99,7 @@ def start(
                 argv=world.kernel.keeper_argv(rundir, detach=not terminal.has_panes),
                 cwd=agent.cwd,
                 server=agent.server,
-                session=session,
+                session=run.place.session,
                 rundir=rundir,
             )
         )
@@ -132,7 +149,8 @@ def run_here(world: World, wish: Wish, place: Place) -> None:
     world.store.add_run(agent, run)
     rundir = world.rundir(run.id)
     try:
-        wanted = order(world, agent, run, argv, wish.grace, world.env)
+        agent, argv, env = on_server(world, agent, run, argv, world.env)
+        wanted = order(world, agent, run, argv, wish.grace, env)
         cradle = world.kernel.prepare(rundir, wanted)
     except (QuellError, OSError) as error:
         raise never_began(world, run, error) from error
@@ -177,12 +195,16 @@ def agent_of(world: World, wish: Wish) -> Agent:
     for word in ("tag", "team", "role", "task"):
         if getattr(wish, word):
             checked_name(getattr(wish, word), word)
+    if wish.team:
+        from quell.life.team import check_takes_in
+
+        check_takes_in(world, wish.team)
     return Agent(
         name=checked_name(wish.name) if wish.name else next_name(kind.name, frozenset(known)),
         kind=kind.name,
         cwd=cwd,
         args=wish.args,
-        env=wish.env,
+        env=sharing_env(kind, wish.env) if wish.shared else wish.env,
         place=wish.place or "headless",
         server=wish.server,
         team=wish.team,

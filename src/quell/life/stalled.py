@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quell.core import ladder as ladders
 from quell.core.agent import Agent
+from quell.core.environment import shares
 from quell.core.errors import Refused, StoreFailed
 from quell.core.lifecycle import Outcome, State
 from quell.core.ports import World
@@ -85,7 +86,7 @@ def verdicts(
         agent = agents.get(run.agent) or Agent(run.agent, "command", "/")
         look = seen[run.id]
         memory = remembered(past.get(run.id), look, born_of(run), longest)
-        vowed = not world.kind(agent.kind).program
+        vowed = not world.kind(agent.kind).program and not shares(agent.env)  # a server rests
         verdict = judge(look, memory, vowed=vowed, patience=patience)
         told = str(known.get(run.id, {}).get("told", ""))
         found.append(Judged(run, agent, verdict, look, memory, told))

@@ -154,6 +154,17 @@ def check_leads(world: World, team: str, what: str, who: Caller | None) -> TeamV
     return view
 
 
+def check_takes_in(world: World, team: str) -> None:
+    """Whoever starts a member of a team leads it or is the operator; a team that nobody made is
+    only a word to select by."""
+    known = world.store.teamwork.team(team)
+    if known is None or known.dissolved_at:
+        return
+    who = asker(world)
+    if who.runs and not leads(who, known):
+        refuse(world, who, "Only the team leader can spawn agents", f"leave out --team {team}")
+
+
 def agent_named(world: World, name: str) -> str:
     return Crowd(world).only(name).agent
 

@@ -29,6 +29,7 @@ from quell.life.orphans import forget_dead
 from quell.life.reconcile import reconcile
 from quell.life.restart import next_due, plan_restarts, start_due
 from quell.life.seeing import Seer
+from quell.life.server_ends import reap_unused
 from quell.life.settle import settle
 from quell.life.stalled import (
     Judged,
@@ -214,6 +215,7 @@ class Watch:
         settle(self.world)
         forget_dead(self.world)
         sweep_sessions(self.world)
+        reap_unused(self.world, BY)
 
     def finish_interrupted(self) -> None:
         """Endings whose owner died, and spawns that never came to anything."""

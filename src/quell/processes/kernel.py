@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from quell.core.climbing import Cradle, Fall, Journal, Order, Target
 from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
 from quell.core.run import Run
+from quell.core.serving import Call, Reply
 from quell.core.signs import Vital
 from quell.core.worktree import Holding
 from quell.processes import identity, launching
@@ -164,6 +165,17 @@ class LinuxKernel:
             os.close(fd)
             return False
         return True  # kept open on purpose
+
+    def call(self, call: Call, seconds: float) -> Reply | None:
+        """What a program that listens on the loopback answers; None if it does not, in time."""
+        from quell.processes import loopback
+
+        return loopback.call(call, seconds)
+
+    def is_free(self, port: int) -> bool:
+        from quell.processes import loopback
+
+        return loopback.is_free(port)
 
     def prepare(self, rundir: str, order: Order) -> Cradle:
         return launching.prepare(rundir, order)

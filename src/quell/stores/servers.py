@@ -42,19 +42,21 @@ class Servers(Sharing):
             return rows.run_from(db.execute(rows.RUN, row).fetchone()) if row else None
 
     def add_server(self, server: Server) -> Server:
-        """The one that the project has now: this, or another's that came first."""
+        """The one that the project has now: this, used by its runs from the beginning, or another's
+        that came first. Written down twice, it stays as it is."""
         with self._file.writing(FULL) as db:
             same = [rows.plain(server.kind), rows.plain(server.project)]
-            query = _SERVERS + " WHERE kind = ? AND project = ? AND retired_at = ''"
-            known = db.execute(query, same).fetchone()
+            query = _SERVERS + " WHERE (kind = ? AND project = ? AND retired_at = '') OR id = ?"
+            known = db.execute(query, [*same, server.id]).fetchone()
             if known:
                 return _server_from(known)
             at = server.started_at or self._now()
             row = (*same, process_text(server.process), server.port, rows.plain(server.log), at)
             db.execute(_ADD, [server.id, *row])
+            db.executemany(_USE, [[run, server.id] for run in server.runs])
             told = {"server": server.id, "kind": server.kind, "project": server.project}
             self._write_event("server.added", "", "", told | {"port": server.port})
-            return server._replace(started_at=at, retired_at="", runs=())
+            return server._replace(started_at=at, retired_at="")
 
     def servers(self) -> list[Server]:
         """The oldest first."""

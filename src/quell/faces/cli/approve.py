@@ -1,15 +1,10 @@
 """quell approve."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from quell.api import Quell
-from quell.faces import exits, team_text, told
 from quell.faces.cli import options
-
-if TYPE_CHECKING:
-    from quell.life.ask import Answered
+from quell.faces.cli.team_options import tell_answer
 
 
 @click.command("approve")
@@ -30,16 +25,4 @@ def command(request: str, *, reason: str, finish: bool, json_wanted: bool) -> in
         if finish
         else team.answer(Answer(request, approved=True, reason=reason))
     )
-    return tell(answered, json_wanted=json_wanted)
-
-
-def tell(answered: "Answered", *, json_wanted: bool) -> int:
-    code = exits.of_receipts([answered.receipt] if answered.receipt else [])
-    if json_wanted:
-        document = team_text.answered_json(answered)
-        options.print_json({**document, "ok": code == 0, "success": code == 0})
-        return code
-    click.echo(team_text.request_text(answered.request))
-    if answered.receipt:
-        told.one(answered.receipt)
-    return code
+    return tell_answer(answered, json_wanted=json_wanted)

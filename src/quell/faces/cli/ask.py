@@ -47,5 +47,5 @@ def tell(quell: Quell, request: "Request", *, json_wanted: bool) -> None:
         click.echo(team_text.request_text(request))
         return
     over = request.phase in ("confirmed", "force_killed")
-    receipt = quell.world.store.receipt(request.run) if over else None
+    receipt = quell.receipt(request.run) if over else None
     options.print_json(team_text.asked_json(request, receipt))

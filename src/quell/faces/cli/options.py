@@ -114,6 +114,13 @@ SPAWN = (
         "--worktree", default="", metavar="BRANCH",
         help="Let it work in a git worktree of its own, made for a new branch.",
     ),
+    click.option(
+        "--shared", is_flag=True,
+        help="Use one backend server per project, shared with other agents.",
+    ),
+    click.option(
+        "--mcp", is_flag=True, help="Give it quell's tools: claude, codex, opencode; see quell mcp."
+    ),
 )  # fmt: skip
 
 
@@ -138,6 +145,12 @@ def wish_from(words: tuple[str, ...], options: dict[str, Any]) -> Any:
     if known and words[1:2] == ("--",):
         words = (words[0], *words[2:])
     env = tuple(_assignment(text) for text in options.pop("env", ()))
+    if options.pop("mcp", False):
+        from quell.faces.mcp.attach import attached
+
+        tools = attached(words[0] if known else "command")
+        end = words.index("--") if "--" in words else len(words)  # behind it nothing is an option
+        words, env = (*words[:end], *tools.args, *words[end:]), (*tools.env, *env)
     keep = tuple(options.pop("keep", ()))
     if options.get("grace") is not None:
         checked_wait(options["grace"])

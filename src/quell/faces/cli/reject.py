@@ -4,7 +4,7 @@ import click
 
 from quell.api import Quell
 from quell.faces.cli import options
-from quell.faces.cli.approve import tell
+from quell.faces.cli.team_options import tell_answer
 
 
 @click.command("reject")
@@ -19,4 +19,4 @@ def command(request: str, *, reason: str, json_wanted: bool) -> int:
     from quell.core.message import Answer
 
     answered = Quell().team.answer(Answer(request, approved=False, reason=reason))
-    return tell(answered, json_wanted=json_wanted)
+    return tell_answer(answered, json_wanted=json_wanted)

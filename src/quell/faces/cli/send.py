@@ -9,7 +9,7 @@ from quell.core.errors import BadRequest
 from quell.core.message import LONGEST
 from quell.faces import team_text
 from quell.faces.cli import options
-from quell.faces.cli.team import teams_complete
+from quell.faces.cli.team_options import teams_complete
 
 TYPES = ("plain", "idle", "task_assignment", "shutdown_approved", "shutdown_rejected")
 

@@ -5,20 +5,9 @@ from typing import Any
 import click
 
 from quell.api import Quell
-from quell.core.errors import QuellError
 from quell.faces import team_text
 from quell.faces.cli import options
-from quell.faces.cli.team import teams_complete
-
-
-def tasks_complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """A broken store completes nothing."""
-    try:
-        found = Quell().team.tasks()
-    except QuellError:
-        return []
-    return [task.id for task in found if task.id.startswith(incomplete)]
-
+from quell.faces.cli.team_options import tasks_complete, teams_complete
 
 task_id = click.argument("task", shell_complete=tasks_complete)
 claim_number = click.option(

@@ -5,20 +5,11 @@ from typing import Any
 import click
 
 from quell.api import Quell
-from quell.core.errors import QuellError
 from quell.faces import team_text
 from quell.faces.cli import options
+from quell.faces.cli.team_options import teams_complete
 
 ROLES = ("worker", "reviewer", "task-manager", "leader")
-
-
-def teams_complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """A broken store completes nothing."""
-    try:
-        found = Quell().team.list()
-    except QuellError:
-        return []
-    return [view.team.name for view in found if view.team.name.startswith(incomplete)]
 
 
 team_name = click.argument("team", shell_complete=teams_complete)

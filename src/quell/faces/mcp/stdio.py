@@ -40,7 +40,7 @@ async def _serve(means: Means, work: Work) -> None:
         async with stdio_server(lines) as (read, write):
             await server.run(read, write, server.create_initialization_options())
     except* (asyncio.CancelledError, BrokenPipeError):
-        return  # told to leave; or the client has left without hearing the last answer
+        pass  # told to leave; or the client has left without hearing the last answer
 
 
 async def _reader() -> asyncio.StreamReader:

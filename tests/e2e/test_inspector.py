@@ -1,0 +1,65 @@
+"""The MCP Inspector's command line, from npm, as a client of quell's server."""
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from house import House, eventually
+from quell.life.spawn import Wish
+from quell.life.team import TeamWish
+
+PACKAGE = "@modelcontextprotocol/inspector"
+
+
+@pytest.fixture(scope="module")
+def inspector() -> Iterator[Path]:
+    if not shutil.which("npm"):
+        pytest.fail("the MCP Inspector comes with npm, which is not on PATH")
+    with tempfile.TemporaryDirectory(prefix="quell-inspector-") as where:
+        argv = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", where, PACKAGE]
+        subprocess.run(argv, check=True, timeout=280)
+        yield Path(where) / "node_modules" / ".bin" / "mcp-inspector"
+
+
+def asked(house: House, inspector: Path, *words: str) -> dict[str, Any]:
+    """What the Inspector prints, called by an agent named ada."""
+    told = house.root / "told.json"
+    told.unlink(missing_ok=True)
+    call = shlex.join([str(inspector), "--cli", sys.executable, "-m", "quell", "mcp", *words])
+    script = f"{call} > {told}.new 2> {told}.err; mv {told}.new {told}; exec sleep 600"
+    house.quell.spawn(
+        Wish("command", ("sh", "-c", script), name="ada", place="headless", cwd=str(house.root))
+    )
+    eventually(told.exists, 60)
+    return json.loads(told.read_text())
+
+
+def test_the_inspector_lists_the_tools(house: House, inspector: Path) -> None:
+    """The MCP Inspector reads every tool and its schemas"""
+    tools = {one["name"]: one for one in asked(house, inspector, "--method", "tools/list")["tools"]}
+    assert len(tools) == 14
+    assert tools["kill-agent"]["outputSchema"]["properties"]["phase"]["enum"]
+
+
+def test_the_inspector_ends_a_member(house: House, inspector: Path) -> None:
+    """A leader ends a member of its team through the MCP Inspector"""
+    house.spawn(name="luna")
+    house.quell.spawn(Wish("command", ("true",), name="ada", place="headless", cwd=str(house.root)))
+    eventually(lambda: [view.name for view in house.quell.list()] == ["luna"])
+    house.quell.team.create(TeamWish("blue", leader="ada"))
+    house.quell.team.add("blue", "luna")
+    given = ("teamName=blue", "agentId=luna", "force=true")
+    words = [word for one in given for word in ("--tool-arg", one)]
+    told = asked(house, inspector, "--method", "tools/call", "--tool-name", "kill-agent", *words)
+    assert told["structuredContent"] == {
+        "success": True, "method": "force", "phase": "force_killed", "reassignedTasks": [],
+    }  # fmt: skip
+    assert [view.name for view in house.quell.list()] == ["ada"]
