@@ -28,7 +28,7 @@ from quell import Quell
 from quell.core.errors import Refused
 from quell.life.stalled import StalledWish
 from quell.life.team import TeamWish
-from scenes import adopted
+from scenes import adopted, number
 
 ENDING = {
     "kill": ("kill", "wendy"),
@@ -308,7 +308,7 @@ def test_G43_the_token_is_in_no_file_no_event_and_no_command_line(house: House) 
         files = [path for path in house.root.rglob("*") if path.is_file()]
         assert len(files) > 5
         assert [path for path in files if token in path.read_bytes()] == []
-        lines = [Path(f"/proc/{pid}/cmdline") for pid in (agent.pid, agent.run.keeper.pid)]
+        lines = [Path(f"/proc/{pid}/cmdline") for pid in (agent.pid, number(agent.run.keeper))]
         assert not any(token in line.read_bytes() for line in lines)
 
 

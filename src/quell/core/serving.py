@@ -1,6 +1,5 @@
 """One process of an agent program that serves several agents of a project, over HTTP."""
 
-import hashlib
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -44,6 +43,8 @@ class Reply(NamedTuple):
 
 
 def _digest(project: str) -> bytes:
+    import hashlib
+
     name = project.encode(errors="surrogateescape")
     return hashlib.md5(name, usedforsecurity=False).digest()  # the contract's; nothing is secret
 
