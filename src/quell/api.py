@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # each verb loads only what it needs, when it is called
     from quell.life.reap import Reaped
     from quell.life.restart import Restarted, RestartWish
     from quell.life.resume import Resumed, ResumeWish
+    from quell.life.served import Served
     from quell.life.service import Service
     from quell.life.show import Story
     from quell.life.spawn import Spawned, Wish
@@ -240,6 +241,13 @@ class Quell:
         return Orchestrated(self.world)
 
     # -- teams --------------------------------------------------------------------------------
+
+    @property
+    def served(self) -> "Served":
+        """What a server that acts for many callers needs beyond the verbs."""
+        from quell.life.served import Served
+
+        return Served(self.world)
 
     @property
     def team(self) -> "Teams":

@@ -43,14 +43,14 @@ def asked(house: House, inspector: Path, *words: str) -> dict[str, Any]:
 
 
 def test_the_inspector_lists_the_tools(house: House, inspector: Path) -> None:
-    """The MCP Inspector reads every tool and its schemas"""
+    """The MCP Inspector reads every tool and its schemas."""
     tools = {one["name"]: one for one in asked(house, inspector, "--method", "tools/list")["tools"]}
     assert len(tools) == 14
     assert tools["kill-agent"]["outputSchema"]["properties"]["phase"]["enum"]
 
 
 def test_the_inspector_ends_a_member(house: House, inspector: Path) -> None:
-    """A leader ends a member of its team through the MCP Inspector"""
+    """A leader ends a member of its team through the MCP Inspector."""
     house.spawn(name="luna")
     house.quell.spawn(Wish("command", ("true",), name="ada", place="headless", cwd=str(house.root)))
     eventually(lambda: [view.name for view in house.quell.list()] == ["luna"])

@@ -8,6 +8,7 @@ from quell.core.errors import BadRequest
 
 LONGEST = 64 * 1024  # characters of one letter
 EVERYBODY = "*"
+LONGEST_POLL = 30.0  # seconds that one question to an inbox may wait
 
 
 class Letter(StrEnum):

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quell.core.errors import BadRequest, NoSuchAgent, Refused
-from quell.core.message import EVERYBODY, Letter, Message, checked_letter
+from quell.core.message import EVERYBODY, LONGEST_POLL, Letter, Message, checked_letter
 from quell.core.ports import World
 from quell.life.caller import Caller, asker, refuse
 from quell.life.settle import settle
 from quell.life.team import shown
 
 GLANCE = 0.25  # seconds between two looks at an inbox
-LONGEST_POLL = 30.0
 
 
 class Letters(NamedTuple):

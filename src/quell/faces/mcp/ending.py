@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from quell.core.errors import NoSuchAgent
 from quell.core.receipt import Receipt
 from quell.core.stopping import REASON_LIMIT, StopOptions
 from quell.faces import exits
 from quell.faces.mcp.asker import check_kin
 from quell.faces.mcp.fields import Field
-from quell.faces.mcp.tool import AGENT, ROWS, TEAM, TEXT, TEXTS, Answer, Call, Tool, run_of
+from quell.faces.mcp.tool import AGENT, ROWS, TEAM, TEXT, TEXTS, Answer, Call, Tool
 from quell.life.killagent import KillAgentWish
-from quell.life.stop import StopWish, stop
+from quell.life.stop import StopWish
 
 LONGEST_REASON = 2000
 METHODS = ("graceful", "force")
@@ -74,15 +73,11 @@ KILL = Tool(
 
 def stop_agent(call: Call) -> Answer:
     """Its own exit first, then signals; the conversation is kept."""
-    run = run_of(call.world, call.given["agentId"])
-    if run is None:
-        raise NoSuchAgent(call.given["agentId"])
-    check_kin(call.world, call.asker, run, "stop")
+    run = call.quell.served.run(call.given["agentId"])
+    check_kin(call.quell, call.asker, run, "stop")
     options = StopOptions(mode="graceful", reason=call.given["reason"])
-    slain = stop(
-        call.world, StopWish((run.agent,), options, yes=not call.asker.operator), call.asker.who
-    )
-    receipts = [receipt for one in slain for receipt in one.receipts]
+    wish = StopWish((run.agent,), options, yes=not call.asker.operator)
+    receipts = call.quell.served.stop(wish, call.asker.who)
     own = next((r for r in receipts if r.agent == run.agent), receipts[0])
     answer: Answer = {
         "success": exits.of_receipts(receipts) == exits.Exit.DONE,
@@ -98,7 +93,10 @@ def stop_agent(call: Call) -> Answer:
 
 def reassigned(receipts: list[Receipt]) -> list[str]:
     return [
-        task["id"] for receipt in receipts for task in receipt.tasks if task.get("kind") == "team"
+        task["id"]
+        for receipt in receipts
+        for task in receipt.tasks
+        if task.get("kind") == "team" and task["was"] == "in_progress"
     ]
 
 

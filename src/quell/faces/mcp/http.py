@@ -17,7 +17,7 @@ from quell.core.errors import Refused
 from quell.faces.mcp.asker import NOBODY, Asker, Means, note_refusal, plain
 from quell.faces.mcp.server import Context, Face
 from quell.faces.mcp.work import Work
-from quell.life.caller import Caller, caller, holder_of
+from quell.life.caller import Caller
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
@@ -45,10 +45,10 @@ def serve(means: Means, port: int, ready: Callable[[str], None]) -> None:
 def check_outside(means: Means) -> None:
     """Inside an agent it would be part of that agent, end with it, and act in its name."""
     with Quell(env=plain(means.env)) as quell:
-        who = caller(quell.world)
+        who = quell.served.around()
         if who.runs:
             why = f"the server for all agents cannot be a part of '{who.agent}'"
-            note_refusal(quell.world, who, why)
+            note_refusal(quell, who, why)
             raise Refused(why, "the operator starts it, outside of every agent")
 
 
@@ -156,10 +156,10 @@ class Gate:
     def _holder(self, token: str) -> Caller | None:
         """Only digests are compared, so that a guess tells nothing by its time."""
         with Quell(env=plain(self._means.env)) as quell:
-            held = holder_of(quell.world, token) if token else None
+            held = quell.served.holder_of(token) if token else None
             if held is None:
                 why = "no live run has this token" if token else "no token"
-                note_refusal(quell.world, Caller(NOBODY), why)
+                note_refusal(quell, Caller(NOBODY), why)
             return held
 
 

@@ -1,11 +1,11 @@
 """Tools for letters: send-message, poll-inbox, and answer-shutdown."""
 
-from quell.core.message import EVERYBODY, LONGEST, Letter, Message
+from quell.core.message import EVERYBODY, LONGEST, LONGEST_POLL, Letter, Message
 from quell.core.message import Answer as ShutdownAnswer
 from quell.faces.mcp.ending import METHODS, PHASES, reassigned
 from quell.faces.mcp.fields import Field
 from quell.faces.mcp.tool import ROWS, TEXT, TEXTS, Answer, Call, Tool
-from quell.life.letters import LONGEST_POLL, Letters
+from quell.life.letters import Letters
 
 MOST_LETTERS = 200
 TURN = 1.0  # seconds after which a wait looks whether anybody still waits for it

@@ -2,17 +2,13 @@
 
 from typing import Any
 
-from quell.core.errors import NoSuchAgent
-from quell.core.lifecycle import Outcome, State
-from quell.core.ports import World
 from quell.core.run import Run
 from quell.core.shutdown import Request
 from quell.core.teamwork import NoSuchTeam
 from quell.faces import verdict_text
 from quell.faces.mcp.fields import Field
-from quell.faces.mcp.tool import AGENT, FACTS, NUMBER, ROWS, TEXT, Answer, Call, Tool, run_of
-from quell.life.settle import settle
-from quell.life.view import AgentView, last_activity, view_of
+from quell.faces.mcp.tool import AGENT, FACTS, NUMBER, ROWS, TEXT, Answer, Call, Tool
+from quell.life.view import AgentView
 
 HEALTHY = 60.0  # seconds: the contract's heartbeat deadline
 SHORT = ("name", "kind", "state", "outcome", "activity", "team", "role", "task", "run", "parent")
@@ -26,48 +22,30 @@ def list_agents(call: Call) -> Answer:
             raise NoSuchTeam(team)
         members = {member.agent for member in call.world.store.teamwork.members(team)}
         views = [view for view in views if view.name in members or view.team == team]
-    return {"success": True, "agents": [row(call.world, view) for view in views]}
+    return {"success": True, "agents": [row(view) for view in views]}
 
 
-def row(world: World, view: AgentView) -> Answer:
+def row(view: AgentView) -> Answer:
     told = view.to_json()
-    run = world.store.run(view.run)
-    short = {name: told[name] for name in SHORT}
-    return {**short, "status": status_of(world, run, view.activity) if run else "terminated"}
-
-
-def status_of(world: World, run: Run, activity: str) -> str:
-    """In the words of the contract's original."""
-    if not run.live:
-        lost = run.ending is not None and run.ending.outcome is Outcome.LOST
-        return "inactive" if lost else "terminated"
-    if run.state is State.STOPPING or world.store.teamwork.open_of(run.id):
-        return "shutting_down"
-    if run.state is State.SPAWNING:
-        return "spawning"
-    return "idle" if activity == "idle" else "active"
+    return {**{name: told[name] for name in SHORT}, "status": view.team_status}
 
 
 def agent_status(call: Call) -> Answer:
     world = call.world
-    settle(world)
-    run = run_of(world, call.given["agentId"])
-    agent = world.store.agent(run.agent) if run else None
-    if run is None or agent is None:
-        raise NoSuchAgent(call.given["agentId"])
-    view = view_of(world, agent, run, last_activity(world).get(run.id, "unknown"))
-    member = world.store.teamwork.membership(agent.name)
+    run = call.quell.served.run(call.given["agentId"])
+    view = call.quell.served.view(run)
+    member = world.store.teamwork.membership(run.agent)
     age = view.heartbeat_age_s
-    requests = world.store.teamwork.requests_of(agent.name)
+    requests = world.store.teamwork.requests_of(run.agent)
     return {
         "success": True,
         "agent": view.to_json(),
-        "status": status_of(world, run, view.activity),
+        "status": view.team_status,
         "teamName": member.team if member else "",
         "colour": member.colour if member else "",
         "heartbeatAge": age,
         "heartbeatHealthy": None if age is None else age < HEALTHY,
-        "tasks": [task.id for task in world.store.teamwork.tasks(owner=agent.name)],
+        "tasks": [task.id for task in world.store.teamwork.tasks(owner=run.agent)],
         "shutdown": asked(requests, run),
     }
 
@@ -90,9 +68,7 @@ def asked(requests: list[Request], run: Run) -> dict[str, Any] | None:
 
 
 def explain_agent(call: Call) -> Answer:
-    run = run_of(call.world, call.given["agentId"])
-    if run is None:
-        raise NoSuchAgent(call.given["agentId"])
+    run = call.quell.served.run(call.given["agentId"])
     return {"success": True, **verdict_text.as_json(call.quell.explain(run.agent))}
 
 

@@ -30,7 +30,7 @@ def carried_out(
         wanted = checked(tool.fields, given)
         with acting(means, asker) as quell:
             if not asker.known and not tool.strangers:
-                note_refusal(quell.world, asker.who, f"{tool.name}: {UNKNOWN}")
+                note_refusal(quell, asker.who, f"{tool.name}: {UNKNOWN}")
                 return failed(tool, given, UNKNOWN, PROVE)
             return tool.act(Call(quell, asker, wanted, gone))
     except QuellError as error:

@@ -10,7 +10,6 @@ from quell.api import Quell
 from quell.core.errors import QuellError
 from quell.core.store import Happened
 from quell.faces.mcp.asker import Asker, Means, acting
-from quell.faces.mcp.tool import run_of
 
 GLANCE = 0.05  # seconds between two looks at the trail
 SENTENCES = {
@@ -77,7 +76,7 @@ class Trail:
 
     def __init__(self, quell: Quell, agent: str) -> None:
         self._store = quell.world.store
-        self._run = run_of(quell.world, agent)
+        self._run = quell.served.known(agent)
         self._last = max((event.id for event in self._store.events(0, "", 1)), default=0)
 
     def news(self, tell: Callable[[str], None]) -> None:

@@ -113,7 +113,7 @@ class Face:
             asker = self._identify(ctx)()
             with acting(self.means, asker) as quell:
                 if not asker.known:
-                    note_refusal(quell.world, asker.who, f"a receipt: {UNKNOWN}")
+                    note_refusal(quell, asker.who, f"a receipt: {UNKNOWN}")
                     raise MCPError(types.INVALID_REQUEST, UNKNOWN)
                 return look(quell)
 

@@ -1,19 +1,21 @@
 """Tools that begin a run, or say that one goes on: spawn-agent, resume-agent, heartbeat."""
 
 from quell.core.errors import BadRequest, NoSuchAgent, Refused
+from quell.core.lifecycle import Outcome
 from quell.core.run import Run
 from quell.core.team import Role, may
 from quell.core.teamwork import NoSuchTeam
 from quell.faces.mcp.asker import check_kin, refuse
 from quell.faces.mcp.fields import Field
-from quell.faces.mcp.looking import HEALTHY, status_of
-from quell.faces.mcp.tool import AGENT, TEXT, TEXTS, Answer, Call, Tool, run_of
+from quell.faces.mcp.looking import HEALTHY
+from quell.faces.mcp.tool import AGENT, TEXT, TEXTS, Answer, Call, Tool
 from quell.kinds import NAMES
 from quell.life.resume import ResumeWish
-from quell.life.settle import settle
 from quell.life.spawn import Wish
 
 ONLY_LEADERS = "Only the team leader can spawn agents"
+TERMINATED = "Cannot heartbeat for terminated agent"
+INACTIVE = "Agent is inactive. Requires re-spawn."
 PLACES = ("tmux", "kitty", "wezterm", "headless")
 MOST_METADATA = 4096
 
@@ -48,7 +50,7 @@ def check_spawn(call: Call, team: str) -> None:
         return
     member = store.membership(who.agent)
     if (found and found.leader != who.agent) or (member and not may(member.role, "spawn-agent")):
-        refuse(call.world, call.asker, ONLY_LEADERS, "ask the leader of the team")
+        refuse(call.quell, call.asker, ONLY_LEADERS, "ask the leader of the team")
 
 
 def born(run: Run) -> Answer:
@@ -62,10 +64,8 @@ def born(run: Run) -> Answer:
 
 
 def resume_agent(call: Call) -> Answer:
-    run = run_of(call.world, call.given["agentId"])
-    if run is None:
-        raise NoSuchAgent(call.given["agentId"])
-    check_kin(call.world, call.asker, run, "resume")
+    run = call.quell.served.run(call.given["agentId"])
+    check_kin(call.quell, call.asker, run, "resume")
     spawned, verdict, warnings = call.quell.resume(ResumeWish(run.agent))
     return {
         "success": True,
@@ -78,20 +78,18 @@ def resume_agent(call: Call) -> Answer:
 def heartbeat(call: Call) -> Answer:
     """A sign of life of the asker itself; nobody lives by proxy."""
     given, world = call.given, call.world
-    settle(world)
-    run = run_of(world, given["agentId"])
-    if run is None or not _in_team(call, run.agent, given["teamName"]):
+    run = call.quell.served.run(given["agentId"])
+    if not _in_team(call, run.agent, given["teamName"]):
         raise NoSuchAgent(given["agentId"])
     if run.agent != call.asker.who.agent and not call.asker.operator:
-        refuse(
-            world, call.asker, f"only '{run.agent}' itself can say that it lives", "say so of you"
-        )
-    status = status_of(world, run, given["status"])
-    if status == "terminated":
-        raise Refused("Cannot heartbeat for terminated agent", f"quell resume {run.agent}")
-    if status == "inactive":
-        raise Refused("Agent is inactive. Requires re-spawn.", f"quell resume {run.agent}")
+        why = f"only '{run.agent}' itself can say that it lives"
+        refuse(call.quell, call.asker, why, "say so of you")
+    if not run.live:
+        lost = run.ending is not None and run.ending.outcome is Outcome.LOST
+        raise Refused(INACTIVE if lost else TERMINATED, f"quell resume {run.agent}")
     call.quell.beat(run.agent)
+    status = call.quell.served.view(run).team_status
+    status = given["status"] if status in ("active", "idle", "inactive") else status
     if given["metadata"]:
         told = {"status": given["status"], "metadata": given["metadata"]}
         world.store.note("agent.heartbeat", run.agent, run.id, told)

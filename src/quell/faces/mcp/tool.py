@@ -2,15 +2,15 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quell.api import Quell
 from quell.core.ports import World
-from quell.core.run import Run
 from quell.faces.mcp.asker import Asker
 from quell.faces.mcp.fields import Field
-from quell.life.killagent import newest_run
-from quell.life.teams import Teams
+
+if TYPE_CHECKING:
+    from quell.api import Teams
 
 Answer = dict[str, Any]
 TEXT = {"type": "string"}
@@ -34,8 +34,8 @@ class Call(NamedTuple):
         return self.quell.world
 
     @property
-    def team(self) -> Teams:
-        return Teams(self.quell.world, self.asker.who)
+    def team(self) -> "Teams":
+        return self.quell.served.team(self.asker.who)
 
 
 class Tool(NamedTuple):
@@ -60,8 +60,3 @@ class Tool(NamedTuple):
 
 TEAM = Field("teamName", "name", "Name of the team the agent belongs to")
 AGENT = Field("agentId", "name", "The agent: its name, or the id of its run")
-
-
-def run_of(world: World, agent: str) -> Run | None:
-    """The newest run of that agent, by its name or a run's id."""
-    return newest_run(world, agent)
