@@ -18,7 +18,7 @@ from house import eventually, open_house, pause
 from quell.core.agent import Agent
 from quell.core.lifecycle import State
 from quell.core.run import Place, Run
-from quell.life.pulse import beat_of
+from quell.life.looking.pulse import beat_of
 from quell.life.watch import Watch, WatchWish
 from quell.wiring import RealWorld
 

@@ -11,8 +11,8 @@ from typing import Any
 from house import House, eventually
 from quell.core.teamtask import TeamTask
 from quell.life.spawn import Wish
-from quell.life.task import TaskWish
-from quell.life.team import TeamWish
+from quell.life.together.task import TaskWish
+from quell.life.together.team import TeamWish
 
 AGENT = Path(__file__).with_name("mcp_desk_agent.py")
 NOT_LEADER = "Only the team leader can kill agents"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # each verb loads only what it needs, when it is called
     from quell.life.stalled import Judged, StalledWish
     from quell.life.status import Status
     from quell.life.stop import StopWish
-    from quell.life.teams import Teams
+    from quell.life.together.teams import Teams
     from quell.life.view import AgentView
     from quell.life.watch import Round, WatchWish
 
@@ -252,7 +252,7 @@ class Quell:
     @property
     def team(self) -> "Teams":
         """Teams, their tasks and letters."""
-        from quell.life.teams import Teams
+        from quell.life.together.teams import Teams
 
         return Teams(self.world)
 

@@ -11,10 +11,10 @@ from house import House, eventually
 from quell.core.run import Run
 from quell.core.shutdown import Request
 from quell.core.teamtask import TeamTask
-from quell.life.killagent import KillAgentAnswer, KillAgentWish
 from quell.life.spawn import Wish
-from quell.life.task import TaskWish
-from quell.life.team import TeamWish
+from quell.life.together.killagent import KillAgentAnswer, KillAgentWish
+from quell.life.together.task import TaskWish
+from quell.life.together.team import TeamWish
 
 # It runs what it is told to, one thread a call, and tells what came of it. `{}` keeps it bounded.
 PUPPET = """

@@ -33,9 +33,9 @@ from quell.core.message import Answer
 from quell.core.shutdown import Move
 from quell.core.team import COLOURS
 from quell.core.teamwork import Server
-from quell.life.ask import AskWish
-from quell.life.letters import Letters
-from quell.life.seeing import Seer
+from quell.life.together.ask import AskWish
+from quell.life.together.letters import Letters
+from quell.life.together.seeing import Seer
 from quell.life.watch import WatchWish
 from scenes import frozen
 

@@ -27,7 +27,7 @@ from house import House, alive, eventually
 from quell import Quell
 from quell.core.errors import Refused
 from quell.life.stalled import StalledWish
-from quell.life.team import TeamWish
+from quell.life.together.team import TeamWish
 from scenes import adopted, number
 
 ENDING = {

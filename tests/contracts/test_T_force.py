@@ -29,7 +29,7 @@ from house import House, alive, eventually
 from quell.core.process import ProcessId
 from quell.core.teamwork import Server
 from quell.life.adopt import AdoptWish
-from quell.life.killagent import KillAgentAnswer, KillAgentWish
+from quell.life.together.killagent import KillAgentAnswer, KillAgentWish
 
 DEAF = (("DEAF", "1"),)
 

@@ -14,7 +14,7 @@ import pytest
 
 from house import House, eventually
 from quell.life.spawn import Wish
-from quell.life.team import TeamWish
+from quell.life.together.team import TeamWish
 
 PACKAGE = "@modelcontextprotocol/inspector"
 

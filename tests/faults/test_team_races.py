@@ -39,7 +39,7 @@ from quell.core.team import COLOURS, Team
 from quell.core.teamtask import TeamTask
 from quell.life.receipts import blank
 from quell.life.spawn import Wish
-from quell.life.team import TeamWish
+from quell.life.together.team import TeamWish
 from quell.stores.sqlite import SqliteStore
 
 DEAF = (("DEAF", "1"),)

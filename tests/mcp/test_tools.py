@@ -7,7 +7,7 @@ from datetime import datetime
 from house import House, eventually
 from mcp_desk import AGENT, Desk, is_live, member, plain_desk, refusals, task, team
 from quell.faces.mcp.palette import TOOLS
-from quell.life.letters import Letters
+from quell.life.together.letters import Letters
 
 SLEEP = ["sleep", "600"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from house import House, alive, eventually
 from mcp_desk import Desk, http_server, is_live, is_on_record, member, plain_desk, team
-from quell.life.letters import Letters
+from quell.life.together.letters import Letters
 
 HELLO = {
     "jsonrpc": "2.0",

@@ -14,8 +14,8 @@ from quell.core.run import Place
 from quell.core.signs import Born, Clock, Look, Memory, Turn, remembered
 from quell.core.stall import Activity, Patience, judge
 from quell.kinds.claude import cwd_key
-from quell.life import looks, reading, showing
-from quell.life.looks import Eyes, born_of
+from quell.life.looking import looks, reading, showing
+from quell.life.looking.looks import Eyes, born_of
 from quell.life.spawn import Wish
 from quell.processes.vitals import vitals
 from quell.wiring import RealWorld

@@ -91,7 +91,7 @@ def test_a_server_that_takes_calls_and_answers_none_is_replaced(
     hung = lab.server
     [pid] = lab.living
     (lab.root / f"{pid}.mute").touch()
-    monkeypatch.setattr("quell.life.servers.BIRTH", 4.0)  # so long, as somebody uses it
+    monkeypatch.setattr("quell.life.backends.servers.BIRTH", 4.0)  # so long, as somebody uses it
     lab.agent("bo")
     assert not alive(pid)
     assert lab.receipt(hung).reason == "server_silent"
@@ -223,7 +223,7 @@ def test_a_server_that_nobody_wrote_down_is_reaped_in_the_end(
     eventually(lambda: lab.living)
     reap(lab.house.quell.world, end=True)
     assert len(lab.living) == 1  # whoever started it may be about to write it down
-    monkeypatch.setattr("quell.life.server_ends.FORGOTTEN", 0.0)
+    monkeypatch.setattr("quell.life.backends.server_ends.FORGOTTEN", 0.0)
     reap(lab.house.quell.world, end=True)
     assert lab.living == []
     assert lab.servers() == []

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from quell.core.shutdown import Request
     from quell.core.team import Member
     from quell.core.teamtask import TeamTask
-    from quell.life.ask import Answered
-    from quell.life.team import TeamView
+    from quell.life.together.ask import Answered
+    from quell.life.together.team import TeamView
 
 MEMBERS = ("NAME", "ROLE", "COLOUR", "STATE", "ACTIVITY", "TASKS", "SINCE")
 TASKS = ("TASK", "PRIORITY", "STATUS", "OWNER", "TEAM", "TITLE", "WAITS FOR", "WARNING")

@@ -54,13 +54,13 @@ def ended_by_us(world: World, runs: Sequence[Run], way: Way) -> dict[str, Receip
             doomed.append(claim)
     falls = climb(world, doomed)
     if any(shares(one.agent.env) for one in doomed):
-        from quell.life.server_ends import parted
+        from quell.life.backends.server_ends import parted
 
         doomed = parted(world, doomed)
     for one in doomed:
         receipts[one.run.id] = finish(world, one, falls[one.run.id], way)
     if any(SHARED in dict(one.agent.env) for one in doomed):
-        from quell.life.server_ends import reap_unused
+        from quell.life.backends.server_ends import reap_unused
 
         reap_unused(world, way.ending.by)
     return receipts

@@ -74,7 +74,7 @@ def kill(world: World, wish: KillWish, who: Caller | None = None) -> list[Slain]
         led = led_by(world, runs) if wish.dissolve else {}
         receipts = end_all(world, who, runs, way, "kill")
         if led:
-            from quell.life.team import dissolve_after
+            from quell.life.together.team import dissolve_after
 
             dissolve_after(world, led, receipts)
     orphans = doomed_orphans(crowd, chosen)
@@ -107,7 +107,7 @@ def force_requests(world: World, runs: Sequence[Run], who: Caller) -> None:
     asked = world.store.leaving()
     made = [run for run in runs if run.id in asked and run.id != who.run]
     if made:
-        from quell.life.ask import force_request
+        from quell.life.together.ask import force_request
 
         for run in made:
             force_request(world, run)

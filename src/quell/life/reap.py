@@ -49,7 +49,7 @@ def reap(
     if who.runs and len({o.agent for o in orphans}) > 1:
         raise Refused("an agent may not reap for everybody", "name the agent to reap after")
     if not names:
-        from quell.life.server_ends import reap_unused
+        from quell.life.backends.server_ends import reap_unused
 
         reap_unused(world, who.by)
     ladder = ladders.with_grace(ladders.KILL, world.settings.kill_grace if grace is None else grace)

@@ -5,10 +5,10 @@ from quell.core.ports import World
 from quell.core.receipt import Receipt
 from quell.core.run import Run
 from quell.life.caller import Caller, caller, holder_of, note_refusal, refuse
-from quell.life.killagent import newest_run
 from quell.life.settle import settle
 from quell.life.stop import StopWish, stop
-from quell.life.teams import Teams
+from quell.life.together.killagent import newest_run
+from quell.life.together.teams import Teams
 from quell.life.view import AgentView, list_agents
 
 

@@ -14,10 +14,10 @@ from quell.core.ports import Launch, World
 from quell.core.run import Place, Run
 from quell.core.store import WorktreeRow
 from quell.core.worktree import Tree
+from quell.life.backends.sharing import left_server, on_server, sharing_env
 from quell.life.caller import caller, given_token
 from quell.life.environment import forget_environment, kept_environment
 from quell.life.settle import born, record_end, settle
-from quell.life.sharing import left_server, on_server, sharing_env
 
 
 class Wish(NamedTuple):
@@ -196,7 +196,7 @@ def agent_of(world: World, wish: Wish) -> Agent:
         if getattr(wish, word):
             checked_name(getattr(wish, word), word)
     if wish.team:
-        from quell.life.team import check_takes_in
+        from quell.life.together.team import check_takes_in
 
         check_takes_in(world, wish.team)
     return Agent(

@@ -24,7 +24,7 @@ from quell.life.preview import preview
 from quell.life.settle import settle
 
 if TYPE_CHECKING:
-    from quell.life.looks import Eyes
+    from quell.life.looking.looks import Eyes
 
 
 class Judged(NamedTuple):
@@ -58,7 +58,7 @@ def patience_of(world: World, older_than: float | None = None) -> Patience:
 
 def judged(world: World, patience: Patience, targets: Sequence[str] = ()) -> list[Judged]:
     """A verdict on every live run of this host, or on those that the targets mean."""
-    from quell.life.looks import Eyes
+    from quell.life.looking.looks import Eyes
 
     runs = settle(world)
     if targets:
@@ -72,7 +72,7 @@ def verdicts(
     world: World, eyes: "Eyes", runs: Iterable[Run], patience: Patience, longest: float = math.inf
 ) -> list[Judged]:
     """Looks at all of them at once, and writes down what was seen for whoever looks next."""
-    from quell.life.looks import born_of
+    from quell.life.looking.looks import born_of
 
     here = [run for run in runs if run.host == world.host and run.state is State.RUNNING]
     known = {run: _parts(text) for run, text in world.store.memories().items()}
@@ -155,7 +155,7 @@ def end_if_still(
     """Looks once more right before the first signal: one who has just come back is spared.
 
     Their child runs live on, for they may be at work."""
-    from quell.life.looks import Eyes
+    from quell.life.looking.looks import Eyes
 
     runs = [run for one in stalled if (run := world.store.run(one.run.id)) and run.live]
     again = verdicts(world, Eyes(world), runs, patience) if runs else []

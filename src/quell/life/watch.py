@@ -20,16 +20,15 @@ from quell.core.run import Ending, Run
 from quell.core.stall import Activity
 from quell.core.watched import Drift, Told, Trouble
 from quell.core.worktree import Cleanup
+from quell.life.backends.server_ends import reap_unused
 from quell.life.before import Way
 from quell.life.cleanup import sweep_sessions
 from quell.life.ending import end_runs
 from quell.life.lease import take_lease
-from quell.life.looks import Eyes
+from quell.life.looking.looks import Eyes
 from quell.life.orphans import forget_dead
 from quell.life.reconcile import reconcile
 from quell.life.restart import next_due, plan_restarts, start_due
-from quell.life.seeing import Seer
-from quell.life.server_ends import reap_unused
 from quell.life.settle import settle
 from quell.life.stalled import (
     Judged,
@@ -40,6 +39,7 @@ from quell.life.stalled import (
     verdicts,
     write_down,
 )
+from quell.life.together.seeing import Seer
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def command(name: str, *, wait: float, withdraw: bool, json_wanted: bool, **given: Any) -> None:
     """Ask an agent to leave. It finds the request in its inbox and answers: quell approve, or
     quell reject --reason WHY. An agent that agrees is ended, whoever is there to see it."""
-    from quell.life.ask import AskWish
+    from quell.life.together.ask import AskWish
 
     if withdraw and (given["reason"] or wait):
         raise BadRequest("--withdraw takes a request back", "leave out --reason and --wait")

@@ -44,7 +44,7 @@ def command(
     '*' means everybody in the team but the sender. A message of type shutdown_approved answers
     the request to leave; its text may be {"approved": false, "reason": "…"}.
     """
-    from quell.life.letters import Letters
+    from quell.life.together.letters import Letters
 
     text: list[str] | None = ctx.meta["text"]
     if text is None and names[-1:] == ("-",):

@@ -46,7 +46,7 @@ def command(ctx: click.Context) -> None:
 @options.as_json
 def add(title: str, *, json_wanted: bool, needs: tuple[str, ...], **given: Any) -> None:
     """Add a task to a team's work."""
-    from quell.life.task import TaskWish
+    from quell.life.together.task import TaskWish
 
     task = Quell().team.add_task(TaskWish(title=title, needs=needs, **given))
     tell(task, f"added to {task.team}", json_wanted=json_wanted)

@@ -37,7 +37,7 @@ def command(ctx: click.Context) -> None:
 @options.as_json
 def create(team: str, *, json_wanted: bool, **given: Any) -> None:
     """Make a team."""
-    from quell.life.team import TeamWish
+    from quell.life.together.team import TeamWish
 
     view = Quell().team.create(TeamWish(team, **given))
     if json_wanted:

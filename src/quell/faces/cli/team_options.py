@@ -10,7 +10,7 @@ from quell.faces import exits, team_text, told
 from quell.faces.cli import options
 
 if TYPE_CHECKING:
-    from quell.life.ask import Answered
+    from quell.life.together.ask import Answered
 
 
 def teams_complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

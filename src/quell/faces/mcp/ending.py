@@ -9,8 +9,8 @@ from quell.faces import exits
 from quell.faces.mcp.asker import check_kin
 from quell.faces.mcp.fields import Field
 from quell.faces.mcp.tool import AGENT, ROWS, TEAM, TEXT, TEXTS, Answer, Call, Tool
-from quell.life.killagent import KillAgentWish
 from quell.life.stop import StopWish
+from quell.life.together.killagent import KillAgentWish
 
 LONGEST_REASON = 2000
 METHODS = ("graceful", "force")

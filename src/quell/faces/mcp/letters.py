@@ -5,7 +5,7 @@ from quell.core.message import Answer as ShutdownAnswer
 from quell.faces.mcp.ending import METHODS, PHASES, reassigned
 from quell.faces.mcp.fields import Field
 from quell.faces.mcp.tool import ROWS, TEXT, TEXTS, Answer, Call, Tool
-from quell.life.letters import Letters
+from quell.life.together.letters import Letters
 
 MOST_LETTERS = 200
 TURN = 1.0  # seconds after which a wait looks whether anybody still waits for it

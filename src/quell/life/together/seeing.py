@@ -7,9 +7,9 @@ from quell.core.ports import World
 from quell.core.process import Gone
 from quell.core.run import Run
 from quell.core.shutdown import Overdue, Phase, Request
-from quell.life.answering import finish
-from quell.life.ask import forced
 from quell.life.caller import Caller
+from quell.life.together.answering import finish
+from quell.life.together.ask import forced
 
 OVERDUE = "shutdown.overdue"
 

@@ -9,7 +9,7 @@ from quell.core.ports import World
 from quell.core.run import Place, Run
 from quell.core.screens import asked, fingerprint, noticed, shows
 from quell.core.signs import Clock, Sign
-from quell.life.glance import Glance
+from quell.life.looking.glance import Glance
 
 AGAIN = 30.0  # seconds between two looks at one screen
 GRAIN = 2.0  # tmux tells activity in whole seconds: what was just drawn may not be all of it

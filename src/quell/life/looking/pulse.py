@@ -5,7 +5,7 @@ import os
 from quell.core.ports import World
 from quell.core.run import Run
 from quell.core.signs import Born, Clock, Memory, Sign
-from quell.life.glance import FUTURE, Glance, seconds_of
+from quell.life.looking.glance import FUTURE, Glance, seconds_of
 
 ECHO = 1.0  # seconds: what the watch took in from the file comes back by way of the store
 TICKS = 100.0  # in which the kernel tells programs the time, a second

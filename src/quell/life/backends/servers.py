@@ -20,8 +20,7 @@ from quell.core.process import Gone
 from quell.core.run import Ending, Place, Run
 from quell.core.serving import SESSION, TAG, Call, Serving, ports, server_name
 from quell.core.teamwork import Server
-from quell.life.caller import caller
-from quell.life.serving import (
+from quell.life.backends.serving import (
     ANSWER,
     GRACE,
     answers,
@@ -31,8 +30,9 @@ from quell.life.serving import (
     on_record,
     unused,
 )
+from quell.life.backends.sharing import served
+from quell.life.caller import caller
 from quell.life.settle import settle
-from quell.life.sharing import served
 from quell.life.spawn import begin, new_run
 
 BIRTH = 30.0  # seconds in which a new one has to answer: a busy machine needed 13

@@ -8,7 +8,7 @@ from quell.core.message import EVERYBODY, LONGEST_POLL, Letter, Message, checked
 from quell.core.ports import World
 from quell.life.caller import Caller, asker, refuse
 from quell.life.settle import settle
-from quell.life.team import shown
+from quell.life.together.team import shown
 
 GLANCE = 0.25  # seconds between two looks at an inbox
 
@@ -27,7 +27,7 @@ def send(world: World, letter: Letters, who: Caller | None = None) -> list[Messa
     who = who or asker(world)
     checked_letter(letter.body, letter.type)
     if letter.type in (Letter.SHUTDOWN_APPROVED, Letter.SHUTDOWN_REJECTED):
-        from quell.life.answering import answered_by_letter
+        from quell.life.together.answering import answered_by_letter
 
         return list(answered_by_letter(world, who, letter.type, letter.body))
     if letter.type == Letter.SHUTDOWN_REQUEST:

@@ -8,9 +8,9 @@ from quell.core.ports import World
 from quell.core.run import Ending, Run
 from quell.core.serving import Call, Reply, Serving, server_name
 from quell.core.teamwork import Server
+from quell.life.backends.sharing import served
 from quell.life.before import Way
 from quell.life.ending import end_runs
-from quell.life.sharing import served
 
 ANSWER = 2.0  # seconds in which a healthy one answers
 GRACE = 5.0  # seconds between TERM and KILL

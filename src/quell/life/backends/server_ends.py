@@ -8,9 +8,9 @@ from quell.core.lifecycle import State
 from quell.core.ports import World
 from quell.core.serving import SESSION, TAG, Call
 from quell.core.teamwork import Server
+from quell.life.backends.serving import call_server, end_server, on_record, unused
+from quell.life.backends.sharing import served
 from quell.life.before import Doomed
-from quell.life.serving import call_server, end_server, on_record, unused
-from quell.life.sharing import served
 
 FORGOTTEN = 60.0  # seconds after which whoever started one has written it down, or has died
 

@@ -31,7 +31,7 @@ def on_server(
     """How the agent is started: as given, or on the server that is now its run's."""
     if SHARED not in dict(agent.env):
         return agent, argv, env
-    from quell.life.servers import joined
+    from quell.life.backends.servers import joined
 
     return joined(world, agent, run, env)
 
@@ -39,6 +39,6 @@ def on_server(
 def left_server(world: World, agent: Agent, by: str) -> None:
     """It did not come to life: a server that was started for it alone has no reason to live."""
     if SHARED in dict(agent.env):
-        from quell.life.server_ends import reap_unused
+        from quell.life.backends.server_ends import reap_unused
 
         reap_unused(world, by)

@@ -10,7 +10,7 @@ from quell.core.teamtask import Priority, TeamTask
 from quell.core.teamwork import NoSuchTask
 from quell.life.caller import Caller, asker, refuse
 from quell.life.settle import settle
-from quell.life.team import agent_named, check_leads, leads, live_run, shown
+from quell.life.together.team import agent_named, check_leads, leads, live_run, shown
 
 LONGEST_TITLE = 500
 

@@ -10,9 +10,9 @@ from quell.core.run import Run
 from quell.core.team import Team
 from quell.core.teamtask import Status
 from quell.core.teamwork import NoSuchTeam, NotLive
-from quell.life.ask import AskWish, InShutdown, ask, forced
 from quell.life.caller import Caller, asker, note_refusal
 from quell.life.settle import settle
+from quell.life.together.ask import AskWish, InShutdown, ask, forced
 
 ONLY_LEADERS = "Only the team leader can kill agents"
 

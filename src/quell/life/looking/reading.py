@@ -12,8 +12,8 @@ from quell.core.signs import Clock, Sign, Turn
 from quell.core.turns import turn_of
 from quell.life.capture import Captured, capture
 from quell.life.conversation import conversation_files, root_of
-from quell.life.glance import Glance
-from quell.life.pulse import TICKS, born_of
+from quell.life.looking.glance import Glance
+from quell.life.looking.pulse import TICKS, born_of
 
 AGAIN = 60.0  # seconds after which it is asked again which conversation an agent is in
 LONGEST_AGAIN = 600.0  # where none is found, for a search costs more each time there is more

@@ -10,10 +10,10 @@ from quell.core.kind import Kind
 from quell.core.ports import World
 from quell.core.run import Place, Run
 from quell.core.signs import Clock, Look, Memory, Turn, Vital
-from quell.life.glance import Glance
-from quell.life.pulse import beat_of, born_of
-from quell.life.reading import Reader
-from quell.life.showing import Shows
+from quell.life.looking.glance import Glance
+from quell.life.looking.pulse import beat_of, born_of
+from quell.life.looking.reading import Reader
+from quell.life.looking.showing import Shows
 
 __all__ = ["Eyes", "born_of"]
 

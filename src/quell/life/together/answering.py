@@ -10,10 +10,10 @@ from quell.core.ports import World
 from quell.core.run import Ending
 from quell.core.shutdown import Move, Phase, Request
 from quell.core.teamwork import NoSuchRequest
-from quell.life.ask import Answered, end_way, family
 from quell.life.caller import Caller, asker, note_refusal
 from quell.life.ending import end_runs
 from quell.life.settle import settle
+from quell.life.together.ask import Answered, end_way, family
 
 APPROVED = "shutdown_approved"
 

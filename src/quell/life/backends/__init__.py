@@ -1,0 +1,1 @@
+"""Servers that several agents of a project share."""
