@@ -7,7 +7,7 @@ from typing import NamedTuple
 from quell.core.agent import Agent, checked_name, next_name
 from quell.core.climbing import Journal, Order
 from quell.core.environment import SESSION_DIR, agent_environment
-from quell.core.errors import BadRequest, LaunchFailed, QuellError
+from quell.core.errors import BadRequest, LaunchFailed, QuellError, StillRunning
 from quell.core.kind import Kind
 from quell.core.lifecycle import State
 from quell.core.ports import Launch, World
@@ -50,7 +50,7 @@ class Spawned(NamedTuple):
 def spawn(world: World, wish: Wish) -> Spawned:
     """Starts it in a place of its own and returns once its process is seen; raises if it is not."""
     settle(world)
-    agent = agent_of(world, with_worktree(world, wish))
+    agent = with_worktree(world, agent_of(world, wish), wish.worktree)
     argv = world.kind(agent.kind).start_argv(agent.conversation, agent.args)
     return start(world, agent, argv, session=wish.session, grace=wish.grace)
 
@@ -142,7 +142,8 @@ def seen_born(world: World, run: Run, journal: Journal) -> Run:
 def run_here(world: World, wish: Wish, place: Place) -> None:
     """Becomes the keeper of a new run in this very terminal. Returns never."""
     settle(world)
-    agent = agent_of(world, with_worktree(world, wish)._replace(place=place.name))
+    agent = agent_of(world, wish._replace(place=place.name))
+    agent = with_worktree(world, agent, wish.worktree)
     argv = world.kind(agent.kind).start_argv(agent.conversation, agent.args)
     check_words(agent, argv)
     run = new_run(world, agent, place)
@@ -159,21 +160,23 @@ def run_here(world: World, wish: Wish, place: Place) -> None:
     world.kernel.become_keeper(rundir)
 
 
-def with_worktree(world: World, wish: Wish) -> Wish:
-    """The wish, to be started in a worktree that is made for it, if it asks for one."""
-    if not wish.worktree:
-        return wish
-    near = os.path.normpath(os.path.join(world.cwd, wish.cwd))
-    tree = world.worktrees().describe(near)
+def with_worktree(world: World, agent: Agent, branch: str) -> Agent:
+    """The agent, in a worktree that is made for it on a new branch, if one was asked for.
+
+    Made last: nothing that is refused leaves one behind."""
+    if not branch:
+        return agent
+    if any(run.agent == agent.name for run in world.store.live_runs()):
+        raise StillRunning(agent.name, "start it again")
+    tree = world.worktrees().describe(agent.cwd)
     if not isinstance(tree, Tree):
-        raise BadRequest(f"{near} is in no git repository", "--worktree needs one: cd there")
+        raise BadRequest(f"{agent.cwd} is in no git repository", "--worktree needs one: cd there")
     folder = os.path.join(os.path.dirname(tree.common_dir), ".worktrees")
-    path = os.path.join(folder, wish.worktree.replace("/", "-"))
-    made = world.worktrees().create(near, path, wish.worktree, "HEAD")
+    path = os.path.join(folder, branch.replace("/", "-"))
+    made = world.worktrees().create(agent.cwd, path, branch, "HEAD")
     world.disk.write_new(os.path.join(folder, ".gitignore"), "*\n")  # git need not show them
-    row = WorktreeRow(wish.task, made.top, made.branch, commit=made.commit)
-    world.store.add_worktree(row)
-    return wish._replace(cwd=made.top)
+    world.store.add_worktree(WorktreeRow(agent.task, made.top, made.branch, commit=made.commit))
+    return agent._replace(cwd=made.top)
 
 
 def agent_of(world: World, wish: Wish) -> Agent:
