@@ -63,7 +63,7 @@ def test_what_is_being_ended_still_runs(store: Store, where: str) -> None:
         (Ending(Outcome.TERMINATED, "x", "SIGTERM"), "killed", "SIGTERM"),
     ],
 )
-def test_O26_every_outcome_has_a_word(
+def test_C5_O26_every_outcome_has_a_word(
     store: Store, where: str, ending: Ending, status: str, error: str | None
 ) -> None:
     ended(store, ending=ending)

@@ -287,7 +287,7 @@ def test_a_second_end_hands_nothing_back_and_tells_the_first(store: Store, where
 
 
 @pytest.mark.parametrize("looks", [1, 2, 3, 4, 5])
-def test_G23_whoever_dies_while_ending_hands_no_task_back(
+def test_C23_G23_whoever_dies_while_ending_hands_no_task_back(
     store: Store, where: str, race: Race, looks: int
 ) -> None:
     put_task(where, status="running", assigned_agent="ada")
