@@ -1,19 +1,25 @@
 """The only module that knows every plug. Each is imported when it is first needed."""
 
+from __future__ import annotations  # the types of the plugs are not worth their import time
+
 import os
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from quell import config
 from quell.core.errors import BadRequest, StoreFailed
-from quell.core.kind import Kind
-from quell.core.ports import Disk, Kernel, Registry, Sessions, Terminal
-from quell.core.receipt import Receipt, receipt_from_json
-from quell.core.settings import Settings
-from quell.core.signs import Clock
-from quell.core.store import Store
-from quell.core.worktree import Worktrees
 from quell.disk import Disk as RealDisk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from quell.core.kind import Kind
+    from quell.core.ports import Disk, Kernel, Registry, Sessions, Terminal
+    from quell.core.receipt import Receipt
+    from quell.core.settings import Settings
+    from quell.core.signs import Clock
+    from quell.core.store import Store
+    from quell.core.worktree import Worktrees
 
 
 class RealWorld:
@@ -112,6 +118,8 @@ class RealWorld:
 
         up = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
         awake = time.clock_gettime(time.CLOCK_MONOTONIC)
+        from quell.core.signs import Clock
+
         return Clock(time.time(), awake, time.clock_gettime(up), boot_id())
 
     def new_id(self) -> str:
@@ -228,6 +236,8 @@ class RealWorld:
         import json
 
         try:
+            from quell.core.receipt import receipt_from_json
+
             return receipt_from_json(json.loads(text))
         except (ValueError, TypeError, KeyError):
             return None  # torn by a full disk; the journal is read instead

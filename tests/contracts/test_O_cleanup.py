@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from house import House, alive
+from quell.core.cleaning import Cleaning
 from quell.core.receipt import Result
-from quell.core.worktree import Cleaning, Cleanup
+from quell.core.worktree import Cleanup
 from quell.life.cleanup import (
     KEPT_FOR,
     MARKER,

@@ -1,18 +1,24 @@
 """What the verbs need of the world, cut at the domain. The plugs are elsewhere."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from __future__ import annotations  # every verb loads this file: it must not load all the others
 
-from quell.core.climbing import Cradle, Fall, Journal, Order, Target
-from quell.core.kind import Kind
-from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
-from quell.core.receipt import Receipt
-from quell.core.run import Place, Run
-from quell.core.serving import Call, Reply
-from quell.core.settings import Settings
-from quell.core.signs import Clock, FileSeen, Sign, Vital
-from quell.core.store import Store
-from quell.core.worktree import Holding, Worktrees
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from quell.core.process import Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from quell.core.climbing import Cradle, Fall, Journal, Order, Target
+    from quell.core.kind import Kind
+    from quell.core.process import Alive, Gone, Member, ProcessId
+    from quell.core.receipt import Receipt
+    from quell.core.run import Place, Run
+    from quell.core.serving import Call, Reply
+    from quell.core.settings import Settings
+    from quell.core.signs import Clock, FileSeen, Sign, Vital
+    from quell.core.store import Store
+    from quell.core.worktree import Holding, Worktrees
 
 # -- the kernel --------------------------------------------------------------------------------
 

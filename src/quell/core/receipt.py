@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from quell.core.cleaning import Cleaning
 from quell.core.death import Death, death_from_json
-from quell.core.worktree import Cleaning
 
 
 class Proof(StrEnum):

@@ -9,20 +9,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from quell.core.agent import Agent
+from quell.core.cleaning import Cleaning
 from quell.core.errors import LaunchFailed, StoreFailed
 from quell.core.ports import World
 from quell.core.process import Unknown
 from quell.core.run import Run
-from quell.core.worktree import (
-    Cleaning,
-    Cleanup,
-    Decision,
-    GitFailed,
-    Holding,
-    Rescue,
-    Tree,
-    decide,
-)
+from quell.core.worktree import Cleanup, Decision, GitFailed, Holding, Rescue, Tree, decide
 from quell.life.before import others_alive, target_of
 from quell.life.stale_lock import without_stale_lock
 

@@ -3,13 +3,14 @@
 import os
 
 from quell.core.agent import Agent
+from quell.core.cleaning import Cleaning
 from quell.core.errors import QuellError
 from quell.core.ladder import KILL_STALLED
 from quell.core.lifecycle import Outcome, State
 from quell.core.ports import World
 from quell.core.run import Ending, Place, Run
 from quell.core.store import WorktreeRow
-from quell.core.worktree import Cleaning, Cleanup
+from quell.core.worktree import Cleanup
 from quell.life.caller import caller
 from quell.life.settle import settle
 from quell.life.spawn import Spawned, Wish, spawn

@@ -1,9 +1,10 @@
 """What an ending would do to whom, without doing it."""
 
+from quell.core.cleaning import Cleaning
 from quell.core.ports import World
 from quell.core.receipt import Ended, Pane, Receipt, Result
 from quell.core.run import Ending, Run
-from quell.core.worktree import Cleaning, Cleanup
+from quell.core.worktree import Cleanup
 from quell.life.before import others_alive, target_of
 from quell.life.conversation import find_conversation
 from quell.life.receipts import blank

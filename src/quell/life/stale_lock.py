@@ -3,9 +3,10 @@
 import os
 from datetime import datetime
 
+from quell.core.cleaning import Cleaning
 from quell.core.ports import World
 from quell.core.run import Run
-from quell.core.worktree import Cleaning, Lock, Tree
+from quell.core.worktree import Lock, Tree
 
 NANO = 1_000_000_000
 

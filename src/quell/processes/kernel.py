@@ -1,20 +1,23 @@
 """The kernel port on Linux: the only way the verbs touch processes."""
 
+from __future__ import annotations  # its types are not worth their import time
+
 import os
 import select
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quell.core.climbing import Cradle, Fall, Journal, Order, Target
-from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
-from quell.core.run import Run
-from quell.core.serving import Call, Reply
-from quell.core.signs import Vital
-from quell.core.worktree import Holding
 from quell.processes import identity, launching
 from quell.processes.journal import ask_end, read_journal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from quell.core.climbing import Cradle, Fall, Journal, Order, Target
+    from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
+    from quell.core.run import Run
+    from quell.core.serving import Call, Reply
+    from quell.core.signs import Vital
+    from quell.core.worktree import Holding
     from quell.processes.arrivals import Arrivals
 
 
@@ -146,7 +149,7 @@ class LinuxKernel:
         for fd in fds:
             os.close(fd)
 
-    def _news_of(self, folder: str) -> "Arrivals":
+    def _news_of(self, folder: str) -> Arrivals:
         from quell.processes.arrivals import Arrivals
 
         known = self._arrivals.get(folder)

@@ -7,9 +7,10 @@ branch is deleted that is not merged, and git's garbage is left to git.
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from quell.core.cleaning import Cleaning
 from quell.core.store import WorktreeRow
 from quell.core.task import OPEN
-from quell.core.worktree import Cleaning, Cleanup, Decision, GitFailed, Tree, decide
+from quell.core.worktree import Cleanup, Decision, GitFailed, Tree, decide
 from quell.faces.commands.answers import Answer, Failed, told_time
 from quell.faces.commands.parameters import Parameter
 from quell.faces.commands.spec import Spec
