@@ -6,9 +6,10 @@ HEAD = """<!-- written by `make bench`; the raw figures are in bench/results.jso
 
 # Benchmarks
 
-{machine}; load before the run {load}. Parts may come from different runs (`--only`), orders shuffled, an installed wheel with its own
-interpreter. Ratios are to `python -c pass` in the run of the starts: median {floor} ms, {low} to {high} ms
-over {n} starts. That spread is the machine's noise; read no difference smaller than it.
+{machine}; load before the run {load}. Parts may come from different runs (`--only`), orders
+shuffled, an installed wheel with its own interpreter. Ratios are to `python -c pass` in the run of
+the starts: median {floor} ms, {low} to {high} ms over {n} starts. That spread is the machine's
+noise; read no difference smaller than it.
 """
 
 DEAF = """
