@@ -16,7 +16,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 $(shell test -x $(BIN)/python || rm -f $(VENV)/.base $(VENV)/.dev)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test e2e check bench docs fix clean
+.PHONY: help setup demo test e2e chaos check bench docs fix clean
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,13 @@ test: $(VENV)/.dev ## run the whole suite; ARGS='-k kill' to choose
 e2e: $(VENV)/.dev ## the real Claude Code against a stand-in for its model; writes docs/e2e.md
 	@scripts/setup-system e2e
 	$(BIN)/python -m pytest --timeout 300 tests/e2e $(ARGS)
+
+# Another seed each time, printed at the top; make chaos SEED=7 repeats that of 7.
+chaos: export QUELL_CHAOS := long
+chaos: export QUELL_CHAOS_SEED := $(or $(SEED),$(shell date +%s))
+chaos: $(VENV)/.dev ## break quell on purpose, for minutes; SEED=7 to repeat; writes docs/chaos.md
+	@scripts/setup-system test
+	$(BIN)/python -m pytest --timeout 600 tests/chaos $(ARGS)
 
 check: $(VENV)/.dev ## format, lint, types, direction of imports, sizes
 	$(BIN)/ruff format --check

@@ -15,84 +15,24 @@ import os
 import platform
 import random
 import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests"))  # house.py and its neighbours
 
 from page import page  # noqa: E402
 from watch import watch_figures  # noqa: E402
+from workshop import Bench, spread, survivors_now, timed, workshop  # noqa: E402
 
-from house import become_subreaper, descendants, eventually, pause  # noqa: E402
+from house import become_subreaper, pause  # noqa: E402
 from quell.habits import HABITS, OBEDIENT  # noqa: E402
 
 DEAF = HABITS["ignores_term"]
-
-
-class Bench:
-    """A wheel of this tree in an environment of its own, and a home that nobody else uses."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.python = str(root / "venv" / "bin" / "python")
-        self.quell = str(root / "venv" / "bin" / "quell")
-        self.env = {
-            "PATH": f"{root / 'venv' / 'bin'}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(root),
-            "QUELL_HOME": str(root / "state"),
-            "TMUX_TMPDIR": str(root),
-            "LANG": "C.UTF-8",
-        }
-
-    def install(self) -> None:
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-        wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(self.root)]
-        subprocess.run([*wheel, str(ROOT)], check=True)
-        subprocess.run([sys.executable, "-m", "venv", str(self.root / "venv")], check=True)
-        built = next(self.root.glob("*.whl"))
-        pins = ["-c", str(ROOT / "constraints.txt")]
-        into = [*pip, "--python", self.python, "install", *pins]
-        subprocess.run([*into, str(built)], check=True)
-
-    def call(self, *argv: str) -> str:
-        done = subprocess.run(argv, env=self.env, cwd=self.root, capture_output=True, check=False)
-        return done.stdout.decode()
-
-    def spawn(self, name: str, source: str, place: str = "headless") -> None:
-        ready = self.root / f"{name}.ready"
-        ready.unlink(missing_ok=True)
-        where = ["--in", place, *(["--tmux-server", "bench"] if place == "tmux" else [])]
-        told = self.call(
-            self.quell, "spawn", "--name", name, *where, "--env", f"QUELL_READY={ready}",
-            "--", self.python, "-S", "-c", source,
-        )  # fmt: skip
-        if name not in told:
-            raise RuntimeError(f"{name} did not start: {told}")
-        eventually(ready.exists)
-
-
-def timed(action: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    action()
-    return (time.perf_counter() - begun) * 1000
-
-
-def spread(times: list[float]) -> dict[str, float]:
-    ordered = sorted(times)
-    return {
-        "min": round(ordered[0], 2),
-        "median": round(statistics.median(ordered), 2),
-        "max": round(ordered[-1], 2),
-        "n": len(ordered),
-    }
 
 
 def starts(bench: Bench, trials: int) -> dict[str, Any]:
@@ -205,26 +145,6 @@ def survivors(bench: Bench, trials: int) -> dict[str, Any]:
             left += len(survivors_now())
         found[f"{habit}, {place}"] = {"trials": trials, "survivors": left, "proven": proven}
     return found
-
-
-def survivors_now() -> list[int]:
-    """Whatever is below us; what is only on its way out gets a moment."""
-    until = time.monotonic() + 0.5
-    while descendants() and time.monotonic() < until:
-        pause(0.005)
-    return descendants()
-
-
-@contextmanager
-def workshop() -> Iterator[Bench]:
-    with tempfile.TemporaryDirectory(prefix="quell-bench-", ignore_cleanup_errors=True) as root:
-        bench = Bench(Path(root))
-        bench.install()
-        try:
-            yield bench
-        finally:
-            bench.call(bench.quell, "kill", "all", "--force")
-            bench.call("tmux", "-L", "bench", "kill-server")
 
 
 def measured(bench: Bench, given: argparse.Namespace) -> dict[str, Any]:

@@ -4,14 +4,15 @@ import json
 import multiprocessing
 import os
 import random
-import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+
+from workshop import spread, timed
 
 from day import INTERVAL, spend, summary
 from house import eventually, open_house, pause
@@ -46,21 +47,6 @@ def watch_figures(bench: Any, trials: int, agents: int, panes: int) -> dict[str,
             f"{panes} in tmux panes that print": watcher_cost(bench, panes, "tmux", PRINTS),
         },
     }
-
-
-def spread(values: list[float], digits: int = 2) -> dict[str, float]:
-    return {
-        "min": round(min(values), digits),
-        "median": round(statistics.median(values), digits),
-        "max": round(max(values), digits),
-        "n": len(values),
-    }
-
-
-def timed(action: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    action()
-    return (time.perf_counter() - begun) * 1000
 
 
 # -- the simulated day -----------------------------------------------------------------------------

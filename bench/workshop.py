@@ -1,0 +1,91 @@
+"""The place where things are measured: quell as its users have it, a home apart, and a floor."""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from house import descendants, eventually, pause
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Bench:
+    """A wheel of this tree in an environment of its own, and a home that nobody else uses."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.python = str(root / "venv" / "bin" / "python")
+        self.quell = str(root / "venv" / "bin" / "quell")
+        self.env = {
+            "PATH": f"{root / 'venv' / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(root),
+            "QUELL_HOME": str(root / "state"),
+            "TMUX_TMPDIR": str(root),
+            "LANG": "C.UTF-8",
+        }
+
+    def install(self) -> None:
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+        wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(self.root)]
+        subprocess.run([*wheel, str(ROOT)], check=True)
+        subprocess.run([sys.executable, "-m", "venv", str(self.root / "venv")], check=True)
+        built = next(self.root.glob("*.whl"))
+        pins = ["-c", str(ROOT / "constraints.txt")]
+        into = [*pip, "--python", self.python, "install", *pins]
+        subprocess.run([*into, str(built)], check=True)
+
+    def call(self, *argv: str) -> str:
+        done = subprocess.run(argv, env=self.env, cwd=self.root, capture_output=True, check=False)
+        return done.stdout.decode()
+
+    def spawn(self, name: str, source: str, place: str = "headless") -> None:
+        ready = self.root / f"{name}.ready"
+        ready.unlink(missing_ok=True)
+        where = ["--in", place, *(["--tmux-server", "bench"] if place == "tmux" else [])]
+        told = self.call(
+            self.quell, "spawn", "--name", name, *where, "--env", f"QUELL_READY={ready}",
+            "--", self.python, "-S", "-c", source,
+        )  # fmt: skip
+        if name not in told:
+            raise RuntimeError(f"{name} did not start: {told}")
+        eventually(ready.exists)
+
+
+def timed(action: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    action()
+    return (time.perf_counter() - begun) * 1000
+
+
+def spread(values: list[float], digits: int = 2) -> dict[str, float]:
+    return {
+        "min": round(min(values), digits),
+        "median": round(statistics.median(values), digits),
+        "max": round(max(values), digits),
+        "n": len(values),
+    }
+
+
+def survivors_now() -> list[int]:
+    """Whatever is below us; what is only on its way out gets a moment."""
+    until = time.monotonic() + 0.5
+    while descendants() and time.monotonic() < until:
+        pause(0.005)
+    return descendants()
+
+
+@contextmanager
+def workshop() -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="quell-bench-", ignore_cleanup_errors=True) as root:
+        bench = Bench(Path(root))
+        bench.install()
+        try:
+            yield bench
+        finally:
+            bench.call(bench.quell, "kill", "all", "--force")
+            bench.call("tmux", "-L", "bench", "kill-server")
