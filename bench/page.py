@@ -1,179 +1,266 @@
-"""The page that `make bench` writes: tables from one run, with the machine's noise beside them."""
+"""The page that `make bench` writes, docs/benchmarks.md, and the pictures beside it.
 
-from typing import Any
+The first screen answers: what is left alive, how long it takes, what it costs. Then every table. A
+part that was not measured is left out, and a way that could not be measured says why.
+"""
 
-HEAD = """<!-- written by `make bench`; the raw figures are in bench/results.json -->
+from collections.abc import Sequence
+from pathlib import Path
+
+from budgets import budgets_table, budgets_told
+from cost_tables import cost_part, cost_told, growth_part
+from pictures import Picture, pictures
+from real_tables import real_part
+from summary import (
+    Results,
+    Verdict,
+    by_way,
+    cases,
+    excuses,
+    floor_of,
+    one_ending,
+    verdict,
+    verdicts,
+)
+from tables import (
+    NONE,
+    agents,
+    habits_list,
+    innocents_table,
+    share,
+    survivors_table,
+    table,
+    wrapped,
+)
+from time_tables import commands_table, crowds_table, died_text, endings_table, returned_text
+from watch_tables import watch_part
+
+CHARTS = "charts"  # folder of the pictures, beside the page
+
+HEAD = """\
+<!-- written by `make bench`; the raw figures are in bench/results.json -->
 
 # Benchmarks
 
-{machine}; load before the run {load}. Parts may come from different runs (`--only`), orders
-shuffled, an installed wheel with its own interpreter. Ratios are to `python -c pass` in the run of
-the starts: median {floor} ms, {low} to {high} ms over {n} starts. That spread is the machine's
-noise; read no difference smaller than it.
+`make bench` ends the same agents by every way that you might use instead of quell, side by side, in
+shuffled order; each way is installed into a temporary place. quell is an installed wheel, started
+by its own interpreter. `make bench ARGS='--only survivors'` measures one part again, so parts may
+come from different runs.
 """
 
-DEAF = """
-`deaf` agents ignore TERM and were killed with `--grace 1`. "The engine alone" is the receipt's
-`duration_ms`: first signal to proof.
+NOISE = """\
+The floor is `python -c pass`: median {median:g} ms, {min:g} to {max:g} ms over {n} starts. That
+spread is the machine's noise: read no difference smaller than it.
+"""
+
+SHORT = """
+## In short
+
+*Left something*: trials after which a process of the agent was alive, over all habits. *Said done*:
+those among them in which the command reported that the agent was ended. *Innocents hit*: trials in
+which something else was ended (a process that got the PID, a tmux session with a longer name).
+Times are for one obedient agent.
+"""
+
+SURVIVORS = """
+## Survivors
+
+Trials that left something alive, for each habit of an agent{moments}. "Said done": the command
+reported success all the same.
+"""
+
+INNOCENTS = """
+## Innocents
+
+Trials in which somebody was hit who was not meant.
+"""
+
+TIME = """
+## Time
+
+Medians from the start of the command, with the fastest and the slowest, and as a multiple of the
+floor in the same shuffled run. *Never*: trials in which something still lived {ceiling}.
+"""
+
+MANY = """
+### Many at once: {habit}
+
+Until the command returned / until all were gone. Ways without a command for all are not here.
+"""
+
+BUDGETS = """
+## Budgets
+
+What quell set out to keep to. Every one is computed from the figures above.
 """
 
 
-def page(results: dict[str, Any]) -> str:
-    floor = results["starts"]["floor: python -c pass"]
-    base = floor["median"]
+def write_page(results: Results, docs: Path) -> None:
+    """The page and its pictures; pictures of an earlier run that this one does not have go."""
+    folder = docs / CHARTS
+    folder.mkdir(exist_ok=True)
+    drawn = {one.file: one.svg for one in pictures(results, verdicts(results)).values()}
+    for old in folder.glob("*.svg"):
+        if old.name not in drawn:
+            old.unlink()
+    for name, text in drawn.items():
+        (folder / name).write_text(text, "utf-8")
+    (docs / "benchmarks.md").write_text(page(results), "utf-8")
+
+
+def page(results: Results) -> str:
+    found = verdicts(results)
+    drawn = pictures(results, found)
     parts = [
-        HEAD.format(
-            machine=results["machine"],
-            load=results["load_before"],
-            floor=floor["median"],
-            low=floor["min"],
-            high=floor["max"],
-            n=floor["n"],
-        ),
-        "## Survivors\n",
-        survivor_table(results["survivors"]),
-        "\n## Time, start of the command to its return\n",
-        time_table({**results["starts"], **results["endings"], **results["many"]}, base),
-        DEAF,
-        "## The keeper\n",
-        keeper_table(results["keeper"]),
-        *(watch_part(results["watch"]) if "watch" in results else ()),
+        head_part(results),
+        short_part(results, found),
+        *(image(drawn.get(name)) for name in ("survivors", "times obedient", "many obedient")),
+        survivors_part(results, found),
+        innocents_part(results),
+        time_part(results, found, drawn),
+        many_part(results, drawn),
+        cost_part(results),
+        growth_part(results),
+        *(watch_part(results["watch"]) if results.get("watch") else ()),
+        real_part(results),
+        BUDGETS,
+        budgets_table(results),
     ]
-    return "\n".join(parts)
+    return "\n".join(part.strip("\n") + "\n" for part in parts if part)
 
 
-def survivor_table(results: dict[str, Any]) -> str:
-    lines = ["| habit | headless | tmux | proven |", "|---|---|---|---|"]
-    habits = dict.fromkeys(name.rsplit(", ", 1)[0] for name in results)
-    for habit in habits:
-        cells, proven, trials = [], 0, 0
-        for place in ("headless", "tmux"):
-            found = results.get(f"{habit}, {place}")
-            cells.append(f"{found['survivors']} in {found['trials']}" if found else "not run")
-            proven += found["proven"] if found else 0
-            trials += found["trials"] if found else 0
-        row = (habit.replace("_", " "), *cells, f"{proven} of {trials}")
-        lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines)
+def image(picture: Picture | None) -> str:
+    """Its alternative text is what it shows, not that it is a chart."""
+    if not picture:
+        return ""
+    told = picture.told.replace("[", "(").replace("]", ")")
+    return f"![{told}]({CHARTS}/{picture.file})\n"
 
 
-def time_table(results: dict[str, Any], base: float) -> str:
-    lines = ["| what | median ms | min to max | ratio to the floor |", "|---|---|---|---|"]
-    for name, found in results.items():
-        ratio = f"{found['median'] / base:.1f} x"
-        lines.append(f"| {name} | {found['median']} | {found['min']} to {found['max']} | {ratio} |")
-    return "\n".join(lines)
+# -- the first screen ------------------------------------------------------------------------------
 
 
-def keeper_table(found: dict[str, Any]) -> str:
-    birth, bare = found["birth_ms"], found["bare_start_ms"]
-    started = f"{birth['median']} ms ({birth['min']} to {birth['max']})"
+def head_part(results: Results) -> str:
+    paragraphs = [HEAD, machine_told(results)]
+    if floor := floor_of(results):
+        paragraphs.append(wrapped(NOISE.format(**floor)))
+    paragraphs += [wrapped(told) for told in (cost_told(results), budgets_told(results)) if told]
+    return "\n".join(f"{paragraph.strip()}\n" for paragraph in paragraphs if paragraph)
+
+
+def machine_told(results: Results) -> str:
+    """Where, when, and how busy it was before each part."""
+    if "machine" not in results:
+        return ""
+    taken = (results.get("taken") or {}).values()
+    told = [results["machine"]]
+    days = sorted({one["at"][:10] for one in taken if "at" in one})
+    if days:
+        told.append(days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}")
+    loads = sorted(one["load"] for one in taken if "load" in one)
+    if loads:
+        told.append(f"load before the parts {loads[0]:g} to {loads[-1]:g}")
+    return wrapped(f"{'; '.join(told)}.")
+
+
+def short_part(results: Results, found: Sequence[Verdict]) -> str:
+    if not found:
+        return ""
+    rows = [short_row(results, one) for one in found if has_figures(results, one)]
+    head = ["way", "left something", "survivors", "said done", "innocents hit"]
+    head += ["returns", "all gone"]
+    missing = [missing_told(results, way, why) for way, why in excuses(results).items()]
+    missing += [
+        f"* {one.way}: {one.not_started} trials did not start, and are not counted"
+        for one in found
+        if one.not_started
+    ]
+    return "\n".join([SHORT, table(head, rows), *missing])
+
+
+def missing_told(results: Results, way: str, why: str) -> str:
+    partly = has_figures(results, verdict(results, way))
+    return f"* {way}: {'measured in part' if partly else 'not measured'}, {why}"
+
+
+def has_figures(results: Results, one: Verdict) -> bool:
+    timed = by_way(results, "times").get(one.way)
+    return bool(one.trials or one.innocents or timed)
+
+
+def short_row(results: Results, one: Verdict) -> list[str]:
+    name = f"{one.way} ({one.version})" if one.version else one.way
+    timed = one_ending(results, one.way, "obedient")
+    return [
+        name,
+        share(one.leaky, one.trials),
+        NONE if one.survivors is None else f"{one.survivors}",
+        NONE if one.lies is None else f"**{one.lies}**" if one.lies else "0",
+        share(one.hit, one.innocents),
+        returned_text(timed),
+        died_text(timed),
+    ]
+
+
+# -- all of it -------------------------------------------------------------------------------------
+
+
+def survivors_part(results: Results, found: Sequence[Verdict]) -> str:
+    if not any(one.trials for one in found):
+        return ""
+    part = results["survivors"]
+    moments = ""
+    if "settle_s" in part:
+        moments = f", {part['settle_s']:g} s after the command had returned"
+    if "grace_s" in part:
+        moments += f"; {part['grace_s']:g} s between TERM and KILL where a way can be told"
     return "\n".join(
         (
-            "| what | figure |",
-            "|---|---|",
-            f"| resident memory | {found['resident_kb'] / 1024:.1f} MB |",
-            f"| its own share of it (PSS) | {found['proportional_kb'] / 1024:.1f} MB |",
-            f"| CPU ticks in 2 s while the agent lives | {found['cpu_ticks_in_2_s']} |",
-            f"| start of the keeper until the agent is executed | {started} |",
-            f"| for comparison, `python -S -c pass` | {bare['median']} ms |",
-            "",
+            wrapped(SURVIVORS.format(moments=moments)),
+            survivors_table(results, found),
+            habits_list(results),
         )
     )
 
 
-# -- the watch ---------------------------------------------------------------------------------
-
-WATCH = """
-## The watch
-
-Load before this part {load}. Its floor, `python -c pass`: median {floor} ms.
-
-### A simulated day
-"""
-DAY = """\
-{agents} agents over real processes, headless and in tmux panes, and a clock that is wound by hand:
-{rounds} rounds, {interval:g} s apart, in an hour awake. In it the machine sleeps for 40 minutes,
-the clock is set forwards and back by an hour, and the watch stands still for 10 minutes. Stalled
-agents are ended (`--stalled kill`).
-"""
+def innocents_part(results: Results) -> str:
+    return f"{INNOCENTS}\n{innocents_table(results)}" if by_way(results, "innocents") else ""
 
 
-def watch_part(found: dict[str, Any]) -> list[str]:
-    floor = found["beat"]["floor: python -c pass"]["median"]
-    return [
-        WATCH.format(load=found["load_before"], floor=floor),
-        day_table(found["day"]),
-        "\n### What it costs, at its default interval of 15 s\n",
-        cost_table(found["watcher"]),
-        "\n### Heartbeats, and how soon a stall is told\n",
-        beat_table(found, floor),
-        "",
-    ]
+def time_part(results: Results, found: Sequence[Verdict], drawn: dict[str, Picture]) -> str:
+    commands = (results.get("starts") or {}).get("commands") or {}
+    names = cases(results)
+    if not names and not commands:
+        return ""
+    ceiling = (results.get("times") or {}).get("ceiling_s")
+    lived = f"{ceiling:g} s after the start" if ceiling else "at the end"
+    parts = [wrapped(TIME.format(ceiling=lived))]
+    for case in names:
+        parts.append(f"### One agent: {case}\n")
+        if case != "obedient":  # that one is on the first screen
+            parts.append(image(drawn.get(f"times {case}")))
+        parts.append(endings_table(results, case, found))
+    if commands:
+        engine = results["starts"].get("engine_ms") or {}
+        also = {f"the engine alone (signal to proof), {name}": one for name, one in engine.items()}
+        parts += ["### quell's own commands\n", commands_table(commands | also)]
+    return "\n".join(parts)
 
 
-def day_table(day: dict[str, Any]) -> str:
-    head = DAY.format(agents=day["agents"], rounds=day["rounds"], interval=day["interval_s"])
-    healthy, hung = day["healthy"], day["hung"]
-    lines = [
-        head,
-        "| what | figure |",
-        "|---|---|",
-        f"| verdicts on agents that had not stalled | {day['verdicts_on_the_healthy']} |",
-        f'| of these "stalled" | {day["false_verdicts"]} |',
-        f"| ended that should live | {len(day['ended_wrongly'])} of {healthy} |",
-        f"| hung, found and ended | {hung - len(day['missed'])} of {hung} |",
-        "",
-        "| hung | may be silent for | found after |",
-        "|---|---|---|",
-    ]
-    for name, one in day["found"].items():
-        lines.append(f"| {name} | {one['patience_s']:g} s | {one['after_s']:g} s |")
-    lines += ["", "| agent | what it does | verdicts |", "|---|---|---|"]
-    for name, seen in day["verdicts"].items():
-        told = ", ".join(f"{word} {count}" for word, count in sorted(seen.items()))
-        lines.append(f"| {name} | {day['parts'][name]} | {told} |")
-    return "\n".join(lines)
-
-
-def cost_table(watchers: dict[str, Any]) -> str:
-    lines = [
-        "| with | of a core | CPU a round | a round takes | resident | its own (PSS) | load |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, one in watchers.items():
-        took = one["round_ms"]
-        cells = (
-            name,
-            f"{one['percent_of_a_core']} %",
-            f"{one['cpu_ms_a_round']} ms",
-            f"{took['median']} ms ({took['min']} to {took['max']})",
-            f"{one['resident_kb'] / 1024:.1f} MB",
-            f"{one['proportional_kb'] / 1024:.1f} MB",
-            f"{one['load']}",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    servers = [one["tmux_server_percent"] for one in watchers.values()]
-    also = "The tmux server, which draws what the panes print and answers the watch, uses up to"
-    lines += ["", f"{also} {max(servers)} % of a core more."]
-    return "\n".join(lines)
-
-
-def beat_table(found: dict[str, Any], floor: float) -> str:
-    beats, late = found["heartbeats"], found["verdict_s"]
-    lines = [
-        "| what | figure |",
-        "|---|---|",
-        f"| beats a second by 1 process | {beats['by_1_process_a_second']} |",
-        f"| beats a second by 8 processes | {beats['by_8_processes_a_second']} |",
-    ]
-    for agents in (200, 1000):
-        took = beats[f"taken_in_ms_{agents}"]
-        told = f"{took['median']} ms ({took['min']} to {took['max']})"
-        lines.append(f"| {agents} beats looked at and stored, one round | {told} |")
-    for name in ("quell beat", "touch"):
-        one = found["beat"][name]
-        lines.append(f"| `{name}` | {one['median']} ms, {one['median'] / floor:.1f} x the floor |")
-    told = f"{late['median']} s ({late['min']} to {late['max']}, {late['n']} trials)"
-    lines.append(f"| from a stall to its event, with `--interval 1` | {told} |")
-    return "\n".join(lines)
+def many_part(results: Results, drawn: dict[str, Picture]) -> str:
+    parts: list[str] = []
+    many = results.get("many") or {}
+    ways = by_way(results, "many").values()
+    for habit in dict.fromkeys(habit for one in ways for habit in one):
+        parts.append(MANY.format(habit=habit))
+        if habit != "obedient":
+            parts.append(image(drawn.get(f"many {habit}")))
+        parts.append(crowds_table(results, habit))
+    for way, why in (many.get("unavailable") or {}).items():
+        parts.append(f"* {way}: not measured, {why}")
+    for way, why in (many.get("skipped") or {}).items():
+        parts.append(f"* {way}: given up at {why}")
+    if many.get("list"):
+        listed = {f"quell list, {agents(size)}": one for size, one in many["list"].items()}
+        parts += ["\n### `quell list`\n", commands_table(listed)]
+    return "\n".join(parts)

@@ -1,198 +1,250 @@
 """Measures quell as its users have it: an installed wheel, started by its own interpreter.
 
-    make bench                      everything, results to docs/benchmarks.md and bench/results.json
-    make bench ARGS='--trials 2'    quicker, for a look; ARGS='--dry' prints without writing
-    make bench ARGS='--only watch'  one part; the others keep the figures they have
+    make bench                            everything, to docs/benchmarks.md and bench/results.json
+    make bench ARGS='--quick --dry'       a look in about two minutes, which writes nothing
+    make bench ARGS='--only times,many'   some parts; the others keep the figures they have
 
-Times are ratios to `python -c pass` in the same run, so that a slow or busy machine changes little;
-the machine's noise (spread of that floor) stands beside them. Every process it starts is ended, and
-the survivors are counted by this process, which is the subreaper of all of them.
+Times stand beside `python -c pass` among the same shuffled trials, so that a slow or busy machine
+changes little; the spread of that floor is the machine's noise. Every process it starts is ended,
+and what is left is seen by this process, which is the subreaper of all of them.
 """
 
 import argparse
+import contextlib
+import datetime
 import json
 import os
 import platform
-import random
-import shutil
-import subprocess
+import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # house.py and its neighbours
 
-from page import page  # noqa: E402
-from watch import watch_figures  # noqa: E402
-from workshop import Bench, spread, survivors_now, timed, workshop  # noqa: E402
+from workshop import Bench, workshop  # noqa: E402
 
-from house import become_subreaper, pause  # noqa: E402
-from quell.habits import HABITS, OBEDIENT  # noqa: E402
-
-DEAF = HABITS["ignores_term"]
+from house import become_subreaper, descendants, pause  # noqa: E402
 
 
-def starts(bench: Bench, trials: int) -> dict[str, Any]:
-    """Whole commands, shuffled with the floor so that all meet the same noise."""
-    bench.spawn("one", OBEDIENT)
-    commands = {
-        "floor: python -c pass": [bench.python, "-c", "pass"],
-        "quell list, 1 agent": [bench.quell, "list"],
-        "quell list --json": [bench.quell, "list", "--json"],
-        "quell status": [bench.quell, "status"],
-        "quell --help": [bench.quell, "--help"],
-    }
-    rounds = [name for name in commands for _ in range(trials * 5)]
-    random.shuffle(rounds)
-    times: dict[str, list[float]] = {name: [] for name in commands}
-    for name in rounds:
-        times[name].append(timed(lambda argv=commands[name]: bench.call(*argv)))
-    bench.call(bench.quell, "kill", "all")
-    return {name: spread(values) for name, values in times.items()}
+class Scale(NamedTuple):
+    """How much of everything."""
+
+    trials: int = 5
+    few: int = 2  # trials of what takes many seconds each
+    sizes: tuple[int, ...] = (1, 10, 50, 200)  # agents ended at once
+    most: int = 1000  # the same, by quell alone
+    kept: int = 50  # keepers that are weighed together
+    watched: int = 200  # agents under one watcher
+    panes: int = 50  # the same in tmux panes
+    served: int = 20  # agents with an MCP server
+    history: tuple[int, ...] = (0, 1_000, 10_000, 100_000)  # ended runs in the store
 
 
-def endings(bench: Bench, trials: int) -> dict[str, Any]:
-    """One kill, from the start of the command to verified death, per place."""
+FAILURES = (RuntimeError, AssertionError, OSError, LookupError, ValueError)
+QUICK = Scale(1, 1, (1, 10), 50, 10, 20, 5, 3, (0, 1_000))
+SLOW = ("watch", "mcp", "survivors", "innocents", "real")  # not in a quick look unless asked for
+
+
+class Part(NamedTuple):
+    told: str  # what is being measured, for whoever waits
+    minutes: float  # about, on two cores
+    measure: Callable[[Bench, Scale], dict[str, Any]]  # imports what it needs, and nothing earlier
+
+
+# -- the parts -------------------------------------------------------------------------------------
+
+
+def starts(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from starts import start_figures
+
+    return start_figures(bench, scale.trials)
+
+
+def times(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from times import times_figures
+
+    return times_figures(bench, scale.trials)
+
+
+def many(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from many import many_figures
+
+    return many_figures(bench, scale.trials, scale.sizes, scale.most)
+
+
+def keeper(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from costs import keeper_figures
+
+    return keeper_figures(bench, scale.trials, scale.kept)
+
+
+def watch(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from watch import watch_figures
+
+    return watch_figures(bench, scale.trials, scale.watched, scale.panes)
+
+
+def mcp(_: Bench, scale: Scale) -> dict[str, Any]:
+    from mcp_memory import figures
+
+    return figures(scale.served)
+
+
+def growth(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from growth import growth_figures
+
+    return growth_figures(bench, scale.trials, scale.history)
+
+
+def survivors(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from survivors import survivor_figures
+
+    return survivor_figures(bench, scale.trials)
+
+
+def innocents(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from innocents import innocent_figures
+
+    return innocent_figures(bench, scale.few)
+
+
+def real(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from real import real_figures
+
+    return real_figures(bench, scale.few)
+
+
+PARTS = {
+    "starts": Part("whole commands, one agent", 1.5, starts),
+    "times": Part("one ending by every way", 5, times),
+    "many": Part("kill all by every way that has it", 8, many),
+    "keeper": Part("what a keeper costs", 0.5, keeper),
+    "watch": Part("what the watch costs, and how soon it knows", 4, watch),
+    "mcp": Part("memory of the MCP server", 0.5, mcp),
+    "growth": Part("a store that remembers many runs", 1.5, growth),
+    "survivors": Part("who survives each way", 8, survivors),
+    "innocents": Part("who is hit by mistake", 1, innocents),
+    "real": Part("real agents", 4, real),
+}
+
+
+# -- the run ---------------------------------------------------------------------------------------
+
+
+def measured(bench: Bench, names: list[str], scale: Scale) -> dict[str, Any]:
+    """Those parts one after another, and under `taken` when and on how busy a machine.
+
+    One that fails is left out, and says why on stderr.
+    """
     found: dict[str, Any] = {}
-    places = ["headless", *(["tmux"] if shutil.which("tmux") else [])]
-    for place in places:
-        times, engine = [], []
-        for number in range(trials * 3):
-            name = f"{place}-{number}"
-            bench.spawn(name, OBEDIENT, place)
-            begun = time.perf_counter()
-            told = json.loads(bench.call(bench.quell, "kill", name, "--json"))
-            times.append((time.perf_counter() - begun) * 1000)
-            engine.append(float(told["receipts"][0]["duration_ms"]))
-        found[f"quell kill, obedient, {place}"] = spread(times)
-        found[f"the engine alone, {place}"] = spread(engine)
-    return found
+    taken: dict[str, Any] = {}
+    for number, name in enumerate(names, 1):
+        part = PARTS[name]
+        about = f"about {part.minutes:g} min" if scale != QUICK else "quickly"
+        print(f"[{number} of {len(names)}] {name}: {part.told}, {about}", file=sys.stderr)
+        begun, load = time.monotonic(), os.getloadavg()[0]
+        at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        try:
+            found[name] = part.measure(bench, scale)
+        except FAILURES:  # the figures of the others were long in the making
+            traceback.print_exc()
+            continue
+        took = time.monotonic() - begun
+        taken[name] = {"at": at, "load": round(load, 2), "took_s": round(took, 1)}
+    return found | {"taken": taken, "machine": machine(), "trials": scale.trials}
 
 
-def many(bench: Bench, sizes: list[int]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for size in sizes:
-        for word, source, extra in (("obedient", OBEDIENT, []), ("deaf", DEAF, ["--grace", "1"])):
-            for number in range(size):
-                bench.spawn(f"{word}-{size}-{number}", source)
-            listed = timed(lambda: bench.call(bench.quell, "list"))
-            took = timed(lambda extra=extra: bench.call(bench.quell, "kill", "all", *extra))
-            found[f"quell kill all, {size} {word}"] = spread([took])
-            found[f"quell list, {size} agents"] = spread([listed])
-    return found
+def machine() -> str:
+    cores, python = os.cpu_count(), platform.python_version()
+    return f"{platform.system()} {platform.release()}, {cores} cores, Python {python}"
 
 
-def keeper_cost(bench: Bench, trials: int) -> dict[str, Any]:
-    """What a keeper adds to the start of a program, and what it weighs."""
-    bare = [timed(lambda: bench.call(bench.python, "-S", "-c", "pass")) for _ in range(trials * 5)]
-    bench.spawn("weighed", OBEDIENT)
-    tree = json.loads(bench.call(bench.quell, "tree", "weighed", "--json"))["processes"]
-    keeper = next(process["pid"] for process in tree if process["via"] == "keeper")
-    rollup = Path(f"/proc/{keeper}/smaps_rollup").read_text()
-    sizes = {line.split()[0]: int(line.split()[1]) for line in rollup.splitlines()[1:]}
-    begun = keeper_ticks(keeper)
-    pause(2)
-    ticks = keeper_ticks(keeper) - begun
-    bench.call(bench.quell, "kill", "all")
-    return {
-        "resident_kb": sizes["Rss:"],
-        "proportional_kb": sizes["Pss:"],
-        "cpu_ticks_in_2_s": ticks,
-        "bare_start_ms": spread(bare),
-        "birth_ms": spread(births(bench, trials)),
-    }
+def together(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The parts that were not measured now keep what they have, with the day on which they did."""
+    return known | new | {"taken": known.get("taken", {}) | new["taken"]}
 
 
-def births(bench: Bench, trials: int) -> list[float]:
-    """From starting the keeper to the agent's first instruction, without the quell command."""
-    from quell.core.climbing import Order
-    from quell.processes.launching import await_birth, keeper_argv, prepare
-
-    times = []
-    for number in range(trials * 5):
-        rundir = str(bench.root / "births" / f"{number}")
-        argv = (bench.python, "-S", "-c", "pass")
-        cradle = prepare(rundir, Order(argv, str(bench.root), bench.env, 1.0))
-        begun = time.perf_counter()
-        subprocess.run(keeper_argv(rundir, detach=True), env=bench.env, check=True)
-        await_birth(cradle, 10)
-        times.append((time.perf_counter() - begun) * 1000)
-    return times
-
-
-def keeper_ticks(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return int(fields[11]) + int(fields[12])
-
-
-def survivors(bench: Bench, trials: int) -> dict[str, Any]:
-    """Every habit in every place; a survivor is a process below this one that was not before."""
-    places = ["headless", *(["tmux"] if shutil.which("tmux") else [])]
-    cases = [(habit, place) for place in places for habit in HABITS]
-    found: dict[str, Any] = {}
-    for habit, place in cases:
-        left, proven = 0, 0
-        for number in range(trials):
-            name = f"{habit}-{place}-{number}".replace("_", "-")
-            bench.spawn(name, HABITS[habit], place)
-            told = json.loads(bench.call(bench.quell, "kill", name, "--grace", ".2", "--json"))
-            proven += told["receipts"][0]["proof"] == "proven"
-            if place == "tmux":
-                bench.call("tmux", "-L", "bench", "kill-server")
-            left += len(survivors_now())
-        found[f"{habit}, {place}"] = {"trials": trials, "survivors": left, "proven": proven}
-    return found
-
-
-def measured(bench: Bench, given: argparse.Namespace) -> dict[str, Any]:
-    """The parts that were asked for, with the machine they ran on."""
-    trials = given.trials
-    parts: dict[str, Callable[[], dict[str, Any]]] = {
-        "starts": lambda: starts(bench, trials),
-        "endings": lambda: endings(bench, trials),
-        "many": lambda: many(bench, [int(size) for size in given.sizes.split(",")]),
-        "keeper": lambda: keeper_cost(bench, trials),
-        "survivors": lambda: survivors(bench, trials),
-        "watch": lambda: watch_figures(bench, trials, given.watched, given.panes),
-    }
-    wanted = given.only.split(",") if given.only else list(parts)
-    unknown = set(wanted) - set(parts)
+def chosen(given: argparse.Namespace) -> tuple[list[str], Scale]:
+    """The parts that are wanted, and how much of each."""
+    scale = QUICK if given.quick else Scale()
+    told = {name: getattr(given, name) for name in ("trials", "few", "most", "watched", "panes")}
+    scale = scale._replace(**{name: value for name, value in told.items() if value is not None})
+    if given.sizes:
+        scale = scale._replace(sizes=tuple(int(size) for size in given.sizes.split(",")))
+    wanted = given.only.split(",") if given.only else list(PARTS)
+    unknown = sorted(set(wanted) - set(PARTS))
     if unknown:
-        raise SystemExit(
-            f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}"
-        )
-    found: dict[str, Any] = {}
-    if not given.only:
-        found["machine"] = (
-            f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, "
-            f"Python {platform.python_version()}"
-        )
-        found["load_before"] = round(os.getloadavg()[0], 2)
-    return found | {name: parts[name]() for name in parts if name in wanted}
+        raise SystemExit(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    if given.quick and not given.only:
+        wanted = [name for name in wanted if name not in SLOW]
+        print(f"left out of a quick look: {', '.join(SLOW)}", file=sys.stderr)
+    return [name for name in PARTS if name in wanted], scale
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--only", default="", help="parts, with commas between them")
+    parser.add_argument("--trials", type=int)
+    parser.add_argument("--few", type=int, help="trials of innocents and of real agents")
+    parser.add_argument("--sizes", default="", help="agents ended at once, as in 1,10,50")
+    parser.add_argument("--most", type=int, help="agents ended at once by quell alone; 0 for none")
+    parser.add_argument("--watched", type=int, help="agents under one watcher")
+    parser.add_argument("--panes", type=int, help="the same in tmux panes")
+    parser.add_argument("--quick", action="store_true", help="a look in about two minutes")
+    parser.add_argument("--dry", action="store_true", help="print, write nothing")
+    parser.add_argument(
+        "--here", action="store_true", help="measure this interpreter's quell, not a wheel"
+    )
+    return parser
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--trials", type=int, default=5)
-    parser.add_argument("--sizes", default="1,10,50")
-    parser.add_argument("--watched", type=int, default=200, help="agents under one watcher")
-    parser.add_argument("--panes", type=int, default=50, help="the same in tmux panes")
-    parser.add_argument("--only", default="", help="parts, with commas between them")
-    parser.add_argument("--dry", action="store_true", help="print, write nothing")
-    given = parser.parse_args()
+    given = options().parse_args()
+    names, scale = chosen(given)
     become_subreaper()
-    with workshop() as bench:
-        results = measured(bench, given)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    try:
+        with workshop(install=not given.here) as bench:
+            results = measured(bench, names, scale)
+    finally:
+        end_the_rest()
     print(json.dumps(results, indent=2))
     if not given.dry:
-        file = ROOT / "bench" / "results.json"
-        known = json.loads(file.read_text()) if given.only and file.exists() else {}
-        results = known | results
-        file.write_text(json.dumps(results, indent=2) + "\n")
-        (ROOT / "docs" / "benchmarks.md").write_text(page(results))
+        write(results)
+    if failed := [name for name in names if name not in results]:
+        raise SystemExit(f"not measured: {', '.join(failed)}")
+
+
+def interrupted(number: int, _: object) -> None:
+    """As an exception, so that every part ends what it has started."""
+    raise SystemExit(128 + number)
+
+
+def end_the_rest() -> None:
+    """Whatever is below us is ours, however it got there; a few times, as it may have forked."""
+    for _ in range(50):
+        for pid in (left := descendants()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not left:
+            return
+        pause(0.02)
+
+
+def write(results: dict[str, Any]) -> None:
+    from page import write_page
+
+    file = ROOT / "bench" / "results.json"
+    known = json.loads(file.read_text()) if file.exists() else {}
+    results = together(known, results)
+    file.write_text(json.dumps(results, indent=2) + "\n")
+    write_page(results, ROOT / "docs")
 
 
 if __name__ == "__main__":

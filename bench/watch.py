@@ -24,7 +24,7 @@ from quell.life.watch import Watch, WatchWish
 from quell.wiring import RealWorld
 
 HOUR = 200  # rounds of 15 s; with ten minutes in which the watch is paused, an hour awake
-ROUNDS = 4  # over which the watcher's CPU time is taken
+ROUNDS = 3  # over which the watcher's CPU time is taken
 AT_ONCE = 20  # agents by one spawn command
 STALL, EVERY = 3.0, 1.0  # seconds: --older-than and --interval, to see how soon a stall is told
 SLEEPS = ("sleep", "3600")
@@ -43,7 +43,6 @@ def watch_figures(bench: Any, trials: int, agents: int, panes: int) -> dict[str,
         "day": simulated_day(),
         "watcher": {
             f"{agents} headless agents": watcher_cost(bench, agents, "headless", SLEEPS),
-            f"{panes} agents in tmux panes": watcher_cost(bench, panes, "tmux", SLEEPS),
             f"{panes} in tmux panes that print": watcher_cost(bench, panes, "tmux", PRINTS),
         },
     }
@@ -110,7 +109,7 @@ def crowd(bench: Any, agents: int, place: str, does: tuple[str, ...]) -> None:
             spawning.pop(0).wait()
     for one in spawning:
         one.wait()
-    listed = json.loads(bench.call(bench.quell, "list", "--json"))["agents"]
+    listed = json.loads(bench.must(bench.quell, "list", "--json"))["agents"]
     if len(listed) != agents:
         raise RuntimeError(f"{len(listed)} of {agents} were started")
 

@@ -17,12 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent
 class Bench:
     """A wheel of this tree in an environment of its own, and a home that nobody else uses."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, programs: Path | None = None) -> None:
+        """`programs` holds an interpreter and the `quell` that it runs."""
         self.root = root
-        self.python = str(root / "venv" / "bin" / "python")
-        self.quell = str(root / "venv" / "bin" / "quell")
+        programs = programs or root / "venv" / "bin"
+        self.python = str(programs / "python")
+        self.quell = str(programs / "quell")
         self.env = {
-            "PATH": f"{root / 'venv' / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+            "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(root),
             "QUELL_HOME": str(root / "state"),
             "TMUX_TMPDIR": str(root),
@@ -30,7 +32,7 @@ class Bench:
         }
 
     def install(self) -> None:
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-qq"]
         wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(self.root)]
         subprocess.run([*wheel, str(ROOT)], check=True)
         subprocess.run([sys.executable, "-m", "venv", str(self.root / "venv")], check=True)
@@ -41,6 +43,14 @@ class Bench:
 
     def call(self, *argv: str) -> str:
         done = subprocess.run(argv, env=self.env, cwd=self.root, capture_output=True, check=False)
+        return done.stdout.decode()
+
+    def must(self, *argv: str) -> str:
+        """The same of a command that has to succeed."""
+        done = subprocess.run(argv, env=self.env, cwd=self.root, capture_output=True, check=False)
+        if done.returncode:
+            said = done.stderr.decode().strip().splitlines()[-2:]
+            raise RuntimeError(f"{' '.join(argv)}: {done.returncode} {' '.join(said)}")
         return done.stdout.decode()
 
     def spawn(self, name: str, source: str, place: str = "headless") -> None:
@@ -71,6 +81,19 @@ def spread(values: list[float], digits: int = 2) -> dict[str, float]:
     }
 
 
+def against(times: dict[str, list[float]]) -> dict[str, dict[str, float]]:
+    """The spread of each, and beside it how many times the floor of the same round its median is.
+
+    The first key that begins with "floor" names the floor.
+    """
+    found = {name: spread(values) for name, values in times.items() if values}
+    floor = next(figures for name, figures in found.items() if name.startswith("floor"))
+    return {
+        name: figures | {"floors": round(figures["median"] / floor["median"], 2)}
+        for name, figures in found.items()
+    }
+
+
 def survivors_now() -> list[int]:
     """Whatever is below us; what is only on its way out gets a moment."""
     until = time.monotonic() + 0.5
@@ -80,10 +103,12 @@ def survivors_now() -> list[int]:
 
 
 @contextmanager
-def workshop() -> Iterator[Bench]:
+def workshop(*, install: bool = True) -> Iterator[Bench]:
+    """Without `install`, the quell of this very interpreter is measured: a look, not a figure."""
     with tempfile.TemporaryDirectory(prefix="quell-bench-", ignore_cleanup_errors=True) as root:
-        bench = Bench(Path(root))
-        bench.install()
+        bench = Bench(Path(root), None if install else Path(sys.executable).parent)
+        if install:
+            bench.install()
         try:
             yield bench
         finally:

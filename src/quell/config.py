@@ -1,14 +1,18 @@
 """TOML and environment → one frozen Settings. A bad file is an error, never a default."""
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from quell.core.errors import BadConfig
-from quell.core.ladder import LONGEST_WAIT
-from quell.core.settings import Settings
+
+if TYPE_CHECKING:
+    from quell.core.settings import Settings
 
 MEND = "mend or remove the file"
+LARGEST = 1_000_000  # bytes
 
 # section.key in the file → field of Settings
 KEYS = {
@@ -47,12 +51,13 @@ def state_home(env: Mapping[str, str]) -> str:
     return os.path.join(base, "quell")
 
 
-def load(env: Mapping[str, str]) -> Settings:
+def load(env: Mapping[str, str]) -> "Settings":
     """The settings; a file that was named but is not there is an error, an unnamed one is not."""
+    from quell.core.settings import Settings
+
     path = config_path(env)
     try:
-        with open(path, "rb") as file:
-            text = file.read()
+        text = _content(path)
     except FileNotFoundError:
         if env.get("QUELL_CONFIG"):
             raise BadConfig(
@@ -65,11 +70,26 @@ def load(env: Mapping[str, str]) -> Settings:
 
     try:
         return parsed(tomllib.loads(text.decode()), path)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise BadConfig(f"{path} is not valid TOML: nested too deeply", MEND) from None
+    except ValueError as error:  # no TOML, no text, or a number of thousands of digits
         raise BadConfig(f"{path} is not valid TOML: {error}", MEND) from error
 
 
-def parsed(data: Mapping[str, Any], path: str) -> Settings:
+def _content(path: str) -> bytes:
+    """OSError also for a fifo, which nobody may ever write to, and for a device without end."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no file")
+        text = file.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise OSError(errno.EFBIG, "it is too large for a settings file")
+    return text
+
+
+def parsed(data: Mapping[str, Any], path: str) -> "Settings":
+    from quell.core.settings import Settings
+
     fields: dict[str, Any] = {}
     for section, table in data.items():
         if not isinstance(table, dict):
@@ -83,6 +103,9 @@ def parsed(data: Mapping[str, Any], path: str) -> Settings:
 
 
 def _checked(path: str, key: str, name: str, value: Any) -> Any:
+    from quell.core.ladder import LONGEST_WAIT
+    from quell.core.settings import Settings
+
     default = Settings._field_defaults[name]
     if isinstance(default, float):
         number = isinstance(value, int | float) and not isinstance(value, bool)

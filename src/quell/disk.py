@@ -2,9 +2,10 @@
 
 import os
 import stat
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from quell.core.signs import FileSeen
+if TYPE_CHECKING:
+    from quell.core.signs import FileSeen
 
 HEAD = 65_536
 TAIL = 1 << 20
@@ -33,8 +34,10 @@ class Disk:
         except OSError:
             return None
 
-    def seen(self, path: str) -> FileSeen | None:
+    def seen(self, path: str) -> "FileSeen | None":
         """What stands there, links not followed; None: could not look."""
+        from quell.core.signs import FileSeen
+
         try:
             found = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from quell.core.store import Store
     from quell.core.worktree import Worktrees
 
+NEWBORN = 1.0  # seconds in which a new store gets its tables
+LARGEST_RECEIPT = 16 * 1024 * 1024  # bytes
+LARGEST_CODE = 2**32  # of an exit
+
 
 class RealWorld:
     """Everything a verb may touch, on this machine."""
@@ -61,7 +65,23 @@ class RealWorld:
             raise StoreFailed(
                 f"cannot make {self.home}: {error.strerror}", "set QUELL_HOME to a writable place"
             ) from error
+        self._refuse_emptied()
         return SqliteStore(self._store_path, now=self.now)
+
+    def _refuse_emptied(self) -> None:
+        """An empty file is a new store, but not beside the directories of runs: then it was one
+        that knew of them. Whoever is just making it needs a moment."""
+        path, runs = self._store_path, os.path.dirname(self.rundir(""))
+        if not _is_empty(path) or not os.path.isdir(runs) or not os.listdir(runs):
+            return
+        self.kernel.wait([], NEWBORN)
+        if _is_empty(path):
+            import shlex
+
+            raise StoreFailed(
+                f"{path} is empty, though {runs} holds runs: its records are lost",
+                f"restore it from a copy, or begin anew: rm {shlex.quote(path)}",
+            )
 
     @property
     def _store_path(self) -> str:
@@ -219,8 +239,10 @@ class RealWorld:
     def leave_receipt(self, run: str, receipt: Receipt) -> bool:
         import json
 
+        # Whatever else stands there: it is neither followed elsewhere nor waited for.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            fd = os.open(self._receipt_path(run), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            fd = os.open(self._receipt_path(run), flags, 0o600)
             with os.fdopen(fd, "w") as file:
                 json.dump(receipt.to_json(), file)
         except OSError:
@@ -228,22 +250,33 @@ class RealWorld:
         return True
 
     def left_receipt(self, run: str) -> Receipt | None:
-        try:
-            with open(self._receipt_path(run)) as file:
-                text = file.read()
-        except OSError:
+        """None without one, and for one that is torn or not of this run: the journal is read."""
+        text = self.disk.tail(self._receipt_path(run), LARGEST_RECEIPT)
+        if text is None:
             return None
         import json
 
-        try:
-            from quell.core.receipt import receipt_from_json
+        from quell.core.lifecycle import Outcome
+        from quell.core.receipt import receipt_from_json
 
-            return receipt_from_json(json.loads(text))
-        except (ValueError, TypeError, KeyError):
-            return None  # torn by a full disk; the journal is read instead
+        try:
+            receipt = receipt_from_json(json.loads(text))
+            Outcome(receipt.outcome or Outcome.LOST)  # ValueError for any other word
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
+        codes = (receipt.exit_code or 0, receipt.exit_signal or 0)
+        possible = receipt.run == run and all(abs(code) < LARGEST_CODE for code in codes)
+        return receipt if possible else None
 
     def _receipt_path(self, run: str) -> str:
         return os.path.join(self.rundir(run), "receipt.json")
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        return os.stat(path).st_size == 0
+    except OSError:
+        return False  # there is none, or opening it will say why
 
 
 def _hermes_above(path: str) -> bool:

@@ -65,7 +65,9 @@ receipts = st.builds(
     pane=st.builds(Pane, text, text, st.none() | st.booleans(), text),
     tasks=st.lists(st.dictionaries(text, text, max_size=2), max_size=2).map(tuple),
     worktree=text,
-    conversation=st.builds(Conversation, text, st.none() | st.booleans(), text, text),
+    conversation=st.builds(
+        Conversation, text, st.none() | st.booleans(), st.none() | st.booleans(), text
+    ),
     screen=text,
     detail=text,
     exit_code=maybe_int,

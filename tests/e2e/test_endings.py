@@ -1,87 +1,17 @@
 """How long each ending takes and what it leaves, without quell and with it."""
 
-import os
-import select
-import signal
-import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from e2e.claude_home import DOCILE, PANE, STUBBORN, ClaudeHome, reached
-from e2e.report import PATIENCE, Figure, Figures
-from house import CEILING, eventually
+from e2e.claude_home import DOCILE, STUBBORN, ClaudeHome, reached
+from e2e.ends import WAYS, measured
+from e2e.report import Figures
+from house import eventually
 from scenes import end
 
 HABITS = (DOCILE, STUBBORN)
 VERBS = ("stop", "kill", "kill --force")
-
-
-def exits(home: ClaudeHome, pid: int) -> None:
-    home.type("/exit")
-    home.press("Enter")
-
-
-def closes(home: ClaudeHome, pid: int) -> None:
-    home.house.tmux("kill-pane", "-t", PANE)
-
-
-def terminates(home: ClaudeHome, pid: int) -> None:
-    os.kill(pid, signal.SIGTERM)
-
-
-def kills(home: ClaudeHome, pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-
-
-Way = Callable[[ClaudeHome, int], None]
-WAYS: dict[str, Way] = {
-    "a person types `/exit`": exits,
-    "`tmux kill-pane`": closes,
-    "`kill PID`": terminates,
-    "`kill -9 PID`": kills,
-}
-
-
-class Watch:
-    """Notes when each process ends, by the pidfd that tells it."""
-
-    def __init__(self, pids: list[int]) -> None:
-        self.fds = {os.pidfd_open(pid): pid for pid in pids}
-        self.gone: dict[int, float] = {}
-        self.began = time.monotonic()
-
-    def until_quiet(self, agent: int) -> None:
-        """Returns when all have ended, or when none has for a while after the agent's end."""
-        poll = select.poll()
-        for fd in self.fds:
-            poll.register(fd, select.POLLIN)
-        while self.fds:
-            ended = poll.poll((PATIENCE if agent in self.gone else CEILING) * 1000)
-            for fd, _ in ended:
-                poll.unregister(fd)
-                self.gone[self.fds.pop(fd)] = time.monotonic() - self.began
-                os.close(fd)
-            if not ended:
-                break
-
-    def close(self) -> None:
-        for fd in self.fds:
-            os.close(fd)
-
-
-def measured(home: ClaudeHome, agent: int, way: Way) -> Figure:
-    """What that way of ending it comes to, once nothing more happens by itself."""
-    watch = Watch(home.members())
-    watcher = threading.Thread(target=watch.until_quiet, args=(agent,))
-    watcher.start()
-    way(home, agent)
-    watcher.join()
-    watch.close()
-    left = home.members()
-    return Figure(watch.gone[agent], None if left else max(watch.gone.values()), len(left))
 
 
 @pytest.mark.parametrize("habit", HABITS)

@@ -68,7 +68,7 @@ def of_other_verbs(modules: set[str], verb: str) -> set[str]:
 def test_the_runner_sees_what_is_loaded(house: House) -> None:
     """Else every test below would pass for nothing."""
     modules = loaded(house, "list")
-    assert {"quell.faces.cli.list", "quell.life.view", "sqlite3"} <= modules
+    assert {"quell.faces.listing", "quell.life.view", "sqlite3"} <= modules
     assert not {"click", "sys"} & modules
 
 

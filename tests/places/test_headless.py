@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from quell.core.errors import PlaceFailed
-from quell.core.ports import Absent, Closing, Launch
+from quell.core.panes import Absent, Closing, Launch
 from quell.core.run import Place
 from quell.places.headless import Headless
 from quell.places.terminal import ThisTerminal, here

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from quell.core.errors import Ambiguous, NoSuchAgent, PlaceFailed
-from quell.core.ports import Absent, Closing, Launch, Present
+from quell.core.panes import Absent, Closing, Launch, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
 from quell.places.tmux import Tmux, session_name

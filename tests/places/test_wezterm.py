@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from quell.core.errors import NoSuchAgent, PlaceFailed
-from quell.core.ports import Absent, Closing, Launch, Present
+from quell.core.panes import Absent, Closing, Launch, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
 from quell.places.wezterm import Wezterm

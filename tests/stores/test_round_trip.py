@@ -9,7 +9,7 @@ from store_samples import OTHER, Open
 from quell.core.agent import NAME, Agent
 from quell.core.death import Death, Left
 from quell.core.lifecycle import Outcome, State
-from quell.core.process import ProcessId
+from quell.core.process import LAST_PID, ProcessId
 from quell.core.receipt import (
     Climbed,
     Conversation,
@@ -30,7 +30,7 @@ TEXTS = st.lists(TEXT, max_size=4).map(tuple)
 NUMBER = st.integers(0, 2**63 - 1)
 BOOT = st.text("0123456789abcdef-", min_size=1, max_size=36)
 CODE = st.none() | st.integers(-255, 255)
-PROCESS = st.builds(ProcessId, NUMBER, NUMBER, BOOT, NUMBER)
+PROCESS = st.builds(ProcessId, st.integers(0, LAST_PID), NUMBER, BOOT, NUMBER)
 MAYBE_PROCESS = st.none() | PROCESS
 PLACE = st.builds(Place, TEXT, TEXT, TEXT, NUMBER, TEXT, TEXT)
 NO_WISH = st.just("")
@@ -112,7 +112,9 @@ RECEIPT = st.builds(
     pane=st.builds(Pane, TEXT, TEXT, st.none() | st.booleans(), TEXT),
     tasks=st.lists(st.dictionaries(TEXT, TEXT, max_size=2), max_size=2).map(tuple),
     worktree=TEXT,
-    conversation=st.builds(Conversation, TEXT, st.none() | st.booleans(), TEXT, TEXT),
+    conversation=st.builds(
+        Conversation, TEXT, st.none() | st.booleans(), st.none() | st.booleans(), TEXT
+    ),
     screen=TEXT,
     detail=TEXT,
     exit_code=CODE,

@@ -3,7 +3,7 @@
 QuellError
 ├── AskerError      fix your request
 │   ├── BadRequest          (exit 2)
-│   ├── NoTarget, NoSuchAgent, Ambiguous, StillRunning, NotResumable, Refused
+│   ├── NoTarget, NoSuchAgent, Ambiguous, StillRunning, TaskTaken, NotResumable, Refused
 │   └── BadConfig
 ├── WorldError      the machine refused
 │   ├── LaunchFailed, PlaceFailed, StoreFailed, RegistryFailed
@@ -65,6 +65,11 @@ class Ambiguous(AskerError):
 class StillRunning(AskerError):
     def __init__(self, name: str, verb: str) -> None:
         super().__init__(f"'{name}' is still running", f"run quell kill {name} first, then {verb}")
+
+
+class TaskTaken(AskerError):
+    def __init__(self, task: str) -> None:
+        super().__init__(f"somebody else has just taken task {task}", "choose another task")
 
 
 class NotResumable(AskerError):

@@ -5,9 +5,10 @@ characters) and `{cwd_key}`; `root` may use `{home}`, `live_file` uses `{pid}`.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from quell.core.serving import Serving
+if TYPE_CHECKING:
+    from quell.core.serving import Serving  # only shared servers need it
 
 UUID_LENGTH, UUID_DASHES = 36, 4
 
@@ -67,7 +68,7 @@ class Kind(NamedTuple):
     forget: tuple[str, ...] = ()  # the vendor's argv that deletes {id}, where files are not enough
     live_file: str = ""  # JSON below {root} that process {pid} keeps; its `sessionId` is {id}
     last_file: str = ""  # JSON below {root}: directory → the conversation that was there last
-    serving: Serving | None = None  # set: one process can serve several agents
+    serving: "Serving | None" = None  # set: one process can serve several agents
 
     dialect: str = ""  # how its conversation is written, for `turn_of`; empty: nobody knows
     beside: str = ""  # glob below {root} of files that grow in its stead: its subagents'

@@ -4,14 +4,13 @@ from __future__ import annotations  # every verb loads this file: it must not lo
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from quell.core.process import Unknown
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from quell.core.climbing import Cradle, Fall, Journal, Order, Target
     from quell.core.kind import Kind
-    from quell.core.process import Alive, Gone, Member, ProcessId
+    from quell.core.panes import Closing, Launch, PaneSighting
+    from quell.core.process import Alive, Gone, Member, ProcessId, Unknown
     from quell.core.receipt import Receipt
     from quell.core.run import Place, Run
     from quell.core.serving import Call, Reply
@@ -41,6 +40,9 @@ class Kernel(Protocol):
     def holders(self, paths: Sequence[str]) -> Holding: ...
     def vitals(self, runs: Sequence[Run]) -> dict[str, Vital]: ...
     def members(self, target: Target, protected: Sequence[ProcessId] = ()) -> list[Member]: ...
+    def leaf_for(self, process: ProcessId, run: str) -> str: ...
+    def hold(self, target: Target, protected: Sequence[ProcessId]) -> bool: ...
+    def release(self, leaf: str) -> None: ...
     def prepare(self, rundir: str, order: Order) -> Cradle: ...
     def kept_environment(self, rundir: str) -> dict[str, str] | None: ...
     def forget_environment(self, rundir: str) -> None: ...
@@ -66,38 +68,6 @@ class Kernel(Protocol):
 
 
 # -- places ------------------------------------------------------------------------------------
-
-
-class Launch(NamedTuple):
-    """What a place needs to start a keeper."""
-
-    run: str
-    name: str
-    argv: tuple[str, ...]
-    cwd: str
-    server: str = ""
-    session: str = ""
-    rundir: str = ""
-
-
-class Present(NamedTuple):
-    """The pane is there and is the run's own."""
-
-    pid: int
-    command: str = ""
-
-
-class Absent(NamedTuple):
-    why: str = "closed"  # or: somebody else's
-
-
-PaneSighting = Present | Absent | Unknown
-
-
-class Closing(NamedTuple):
-    closed: bool
-    retry: str = ""
-    why: str = ""
 
 
 class Terminal(Protocol):

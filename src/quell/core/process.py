@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+LAST_PID = 2**31 - 1
+
 
 class ProcessId(NamedTuple):
     """Which process: a bare pid is reused within seconds on a busy machine, this is not."""
@@ -30,7 +32,10 @@ def process_from_text(text: str | None) -> ProcessId | None:
     if not text:
         return None
     pid, start, boot, inode = text.split(":")
-    return ProcessId(int(pid), int(start), boot, int(inode))
+    found = ProcessId(int(pid), int(start), boot, int(inode))
+    if not 0 <= found.pid <= LAST_PID:
+        raise ValueError(text)
+    return found
 
 
 class Alive(NamedTuple):

@@ -1,7 +1,8 @@
 """The proof of an ending: what was found, what was sent when, what ended how, what survived."""
 
 from enum import StrEnum
-from typing import Any, NamedTuple
+from types import UnionType
+from typing import Any, NamedTuple, cast
 
 from quell.core.cleaning import Cleaning
 from quell.core.death import Death, death_from_json
@@ -100,7 +101,11 @@ class Receipt(NamedTuple):
 
 
 def receipt_from_json(data: dict[str, Any]) -> Receipt:
-    """Reads what `to_json` wrote; a key from a newer quell is dropped."""
+    """Reads what `to_json` wrote; a key from a newer quell is dropped.
+
+    ValueError, TypeError or KeyError for anything else."""
+    if not isinstance(data, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - read from a file
+        raise ValueError("a receipt is an object")  # noqa: TRY004 - what it says is wrong
     parts: dict[str, Any] = {key: data[key] for key in Receipt._fields if key in data}
     parts["result"] = Result(parts["result"])
     parts["proof"] = Proof(parts["proof"]) if parts.get("proof") else None
@@ -123,7 +128,33 @@ def receipt_from_json(data: dict[str, Any]) -> Receipt:
     parts["death"] = death_from_json(parts.get("death"))
     for key in ("tasks", "warnings"):
         parts[key] = tuple(parts.get(key, ()))
-    return Receipt(**parts)
+    receipt = Receipt(**parts)
+    _check(receipt)
+    return receipt
+
+
+def _check(record: Any) -> None:
+    """ValueError unless every field, down to the last, holds what its record says it does."""
+    for name, kind in type(record).__annotations__.items():
+        value: Any = getattr(record, name)
+        if isinstance(kind, type | UnionType) and not _is(value, kind):
+            raise ValueError(f"{name} is no {kind}")
+        parts = cast("tuple[Any, ...]", value) if type(value) is tuple else ()
+        if not all(isinstance(part, str | dict) or _fields(part) for part in parts):
+            raise ValueError(f"something in {name} does not belong there")
+        nested: list[Any] = [value, *parts]
+        for part in nested:
+            if _fields(part):
+                _check(part)
+
+
+def _fields(value: Any) -> tuple[str, ...]:
+    return getattr(value, "_fields", ())
+
+
+def _is(value: object, kind: type | UnionType) -> bool:
+    """A whole number will do for seconds."""
+    return isinstance(value, kind) or (isinstance(value, int) and isinstance(1.0, kind))
 
 
 def _plain(value: Any) -> Any:

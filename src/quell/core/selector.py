@@ -1,11 +1,11 @@
 """What a person may write to name agents, and whom that means."""
 
-import difflib
-import fnmatch
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from quell.core.errors import Ambiguous, BadRequest, NoSuchAgent, NoSuchGroup, Refused
+
+LONGEST_PATTERN = 1000  # characters
 
 
 class Candidate(NamedTuple):
@@ -46,6 +46,13 @@ def choose(target: str, candidates: Sequence[Candidate]) -> Chosen:
     if target == "all":
         return _grouped(target, "all", candidates)
     if any(mark in target for mark in "*?["):
+        if len(target) > LONGEST_PATTERN:  # each bracket is looked for to the end: minutes
+            raise BadRequest(
+                f"a pattern of {len(target)} characters is longer than any name",
+                "quell list shows the names",
+            )
+        import fnmatch
+
         found = [c for c in candidates if fnmatch.fnmatchcase(c.agent, target)]
         if not found:
             raise NoSuchAgent(target)
@@ -109,6 +116,8 @@ def _only(
     """All candidates of the one agent that was meant: its run and its orphans."""
     agents = {c.agent for c in found}
     if not found:
+        import difflib
+
         raise NoSuchAgent(target, tuple(difflib.get_close_matches(target, names, 3, 0.6)))
     if len(agents) > 1:
         raise Ambiguous(target, tuple(sorted(agents)))

@@ -182,7 +182,7 @@ def memory_from(parts: dict[str, object]) -> Memory | None:
             *(None if trace is None else _trace(trace) for trace in traces),
         )
         return None if memory.cpu and not math.isfinite(float(memory.cpu.mark)) else memory
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
 

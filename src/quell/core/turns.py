@@ -39,7 +39,7 @@ def _backwards(tail: bytes) -> Iterator[Record]:
             continue
         try:
             record: Any = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             yield record  # pyright: ignore[reportUnknownVariableType]

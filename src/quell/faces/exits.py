@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from quell.core.errors import BadConfig, BadRequest, QuellError
-from quell.core.receipt import Receipt, Result
+
+if TYPE_CHECKING:
+    from quell.core.receipt import Receipt
 
 
 class Exit(IntEnum):
@@ -15,12 +18,12 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-_OF_RESULT = {
-    Result.NOT_FOUND: Exit.FAILED,
-    Result.NO_PID: Exit.FAILED,
-    Result.PERMISSION_DENIED: Exit.FAILED,
-    Result.REFUSED: Exit.FAILED,
-    Result.SURVIVORS: Exit.SURVIVED,
+_OF_RESULT = {  # in the words of core.receipt.Result, which most verbs need not load
+    "not_found": Exit.FAILED,
+    "no_pid": Exit.FAILED,
+    "permission_denied": Exit.FAILED,
+    "refused": Exit.FAILED,
+    "survivors": Exit.SURVIVED,
 }
 
 
@@ -28,7 +31,7 @@ def of_error(error: QuellError) -> Exit:
     return Exit.USAGE if isinstance(error, BadRequest | BadConfig) else Exit.FAILED
 
 
-def of_receipts(receipts: Iterable[Receipt], *, strict_pane: bool = False) -> Exit:
+def of_receipts(receipts: "Iterable[Receipt]", *, strict_pane: bool = False) -> Exit:
     """The worst of several targets wins."""
     worst = Exit.DONE
     for receipt in receipts:

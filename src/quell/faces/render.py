@@ -32,7 +32,7 @@ COMMAND_WIDTH = 70
 
 def printable(text: str) -> str:
     """One line that cannot move the cursor: names, reasons and paths come from outside."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from quell.core.lifecycle import Outcome
 from quell.core.receipt import Proof, Receipt, Result
+from quell.faces import say
 from quell.faces.render import printable
 
 if TYPE_CHECKING:
@@ -28,24 +27,24 @@ def slain(targets: "Iterable[Slain]", *, verb: str) -> None:
         for receipt in target.receipts:
             one(receipt)
         if target.label:
-            click.echo(summary(target, verb))
+            say.out(summary(target, verb))
 
 
 def one(receipt: Receipt) -> None:
     line, failed = line_of(receipt)
-    click.echo(printable(line), err=failed)
+    (say.err if failed else say.out)(printable(line))
     if receipt.result is Result.WOULD_END:
         for process in receipt.processes:
-            click.echo(f"  {process.pid} [{process.via}] {process.command}")
+            say.out(f"  {process.pid} [{process.via}] {process.command}")
         for line in aftermath(receipt):
-            click.echo(f"  then {printable(line)}")
+            say.out(f"  then {printable(line)}")
         return
     if receipt.result is Result.ENDED and receipt.place != "orphan":
-        click.echo(f"  To resume: quell r {receipt.agent}")
+        say.out(f"  To resume: quell r {receipt.agent}")
     for line in aftermath(receipt):
-        click.echo(f"  {printable(line)}")
+        say.out(f"  {printable(line)}")
     for line in unpleasant(receipt):
-        click.echo(printable(line), err=True)
+        say.err(printable(line))
 
 
 def unpleasant(receipt: Receipt) -> Iterator[str]:

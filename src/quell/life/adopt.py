@@ -5,9 +5,13 @@ from typing import NamedTuple
 from quell.core.agent import Agent, checked_name, next_name
 from quell.core.errors import BadRequest, NoSuchAgent, Refused
 from quell.core.lifecycle import State
+from quell.core.panes import Present
 from quell.core.ports import World
+from quell.core.process import Gone
 from quell.core.run import Place, Run
 from quell.core.selector import is_number
+from quell.life.before import others_alive, target_of
+from quell.life.birth import free_name
 from quell.life.caller import caller
 from quell.life.settle import settle
 from quell.life.spawn import Spawned
@@ -26,8 +30,11 @@ class AdoptWish(NamedTuple):
 
 
 def adopt(world: World, wish: AdoptWish) -> Spawned:
-    """Records a running process as an agent's. Without a keeper its end is found, not proven."""
+    """Records a running process as an agent's. Without a keeper its end is found, not proven.
+
+    Where the kernel allows it, a cgroup (`Run.cgroup`) holds whatever it starts from now on."""
     settle(world)
+    free_name(world, wish.name)
     run_id = world.new_id()
     place, pid = found(world, wish, run_id)
     shown = shown_program(world, pid)
@@ -38,7 +45,8 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
         give_back(world, place)
         raise
     process = world.kernel.identify(shown)
-    if process is None:
+    if process is None or not still_shown(world, place, run_id, (pid, shown)):
+        give_back(world, place)
         raise NoSuchAgent(wish.target)
     agent = described(world, wish, place, shown)
     run = Run(
@@ -50,9 +58,12 @@ def adopt(world: World, wish: AdoptWish) -> Spawned:
         started_at=world.now(),
         parent=caller(world).run,
         process=process,
+        cgroup=world.kernel.leaf_for(process, run_id),  # on record before it is made
         owner=world.kernel.me(),
     )
     world.store.add_run(agent, run)
+    if run.cgroup and not world.kernel.hold(target_of(world, run), others_alive(world)):
+        run = run._replace(cgroup="")
     world.store.born(run)
     return Spawned(agent, world.store.run(run.id) or run)
 
@@ -109,6 +120,16 @@ def shown_program(world: World, pid: int) -> int:
     return pid
 
 
+def still_shown(world: World, place: Place, run: str, pids: tuple[int, int]) -> bool:
+    """Whether the pane's process and its program are these: since we asked for their numbers they
+    may have ended, and then those who were identified by them are strangers."""
+    if not place.pane:
+        return True
+    seen = world.place(place.name).look(place, run)
+    pid = seen.pid if isinstance(seen, Present) else 0
+    return (pid, shown_program(world, pid)) == pids
+
+
 def check_adoptable(world: World, pid: int) -> None:
     """Never ourselves, what we run in, a kernel thread, or what another run owns."""
     if pid in (world.kernel.me().pid, *world.kernel.ancestors()):
@@ -117,6 +138,7 @@ def check_adoptable(world: World, pid: int) -> None:
         raise Refused(f"PID {pid} is a kernel thread or a zombie", NAME_ONE)
     stamp = world.kernel.stamp(pid)
     for run in world.store.live_runs():
-        owned = [process.pid for process in (run.keeper, run.process) if process]
-        if pid in owned or (stamp and stamp == run.id):
+        owned = [process for process in (run.keeper, run.process) if process and process.pid == pid]
+        its = any(not isinstance(world.kernel.look(process), Gone) for process in owned)
+        if its or (stamp and stamp == run.id):
             raise Refused(f"PID {pid} already belongs to '{run.agent}'", f"quell show {run.agent}")

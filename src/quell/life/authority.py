@@ -1,18 +1,22 @@
 """Who may end whom: a leader its members, the operator everybody, nobody what it runs in."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from quell.core.errors import StoreFailed
-from quell.core.ports import World
 from quell.core.run import Run
 from quell.core.selector import Chosen
 from quell.core.store import Seat
-from quell.core.team import Role
 from quell.life.caller import OPERATOR, Caller, refuse
+
+if TYPE_CHECKING:
+    from quell.core.ports import World
+
+LEADER = "leader"  # in the words of core.team.Role, which most endings need not load
 
 
 def check_authority(
-    world: World,
+    world: "World",
     runs: Sequence[Run],
     who: Caller,
     chosen: Sequence[Chosen] = (),
@@ -30,7 +34,7 @@ def check_authority(
 
 
 def check_agent(
-    world: World, runs: Sequence[Run], who: Caller, chosen: Sequence[Chosen], *, told_twice: bool
+    world: "World", runs: Sequence[Run], who: Caller, chosen: Sequence[Chosen], *, told_twice: bool
 ) -> None:
     """No agent ends what it runs in, or, without --yes, more than one run, or a whole group."""
     around = [run for run in runs if run.id in who.runs[1:]]
@@ -45,23 +49,23 @@ def check_agent(
         refuse(world, who, f"an agent may not end {', '.join(groups)} unasked", "add --yes")
 
 
-def check_may_end(world: World, who: Caller, run: Run, seats: Mapping[str, Seat]) -> None:
+def check_may_end(world: "World", who: Caller, run: Run, seats: Mapping[str, Seat]) -> None:
     """An agent ends itself, whom it started, who is in no team, and, as their leader, members;
     never who leads a team, be it itself."""
     seat = seats.get(run.agent)
     if seat is None:
         return
-    if seat.role == Role.LEADER:
+    if seat.role == LEADER:
         why = f"'{run.agent}' leads team '{seat.team}': no agent ends a leader"
         refuse(world, who, why, f"the operator may; or quell team dissolve {seat.team} first")
     mine = seats.get(who.agent)
-    leads = mine is not None and mine == Seat(seat.team, Role.LEADER)
+    leads = mine is not None and mine == Seat(seat.team, LEADER)
     if not leads and run.id != who.run and not started_by(world, who.run, run):
         why = f"'{run.agent}' is in team '{seat.team}': only its leader may end it"
         refuse(world, who, why, "ask the leader, or the operator")
 
 
-def started_by(world: World, run: str, other: Run) -> bool:
+def started_by(world: "World", run: str, other: Run) -> bool:
     """Whether `other` was started from inside that run, or from inside one that was."""
     seen: set[str] = set()
     above: Run | None = other
@@ -74,7 +78,7 @@ def started_by(world: World, run: str, other: Run) -> bool:
 
 
 def check_leaders(
-    world: World,
+    world: "World",
     runs: Sequence[Run],
     who: Caller,
     chosen: Sequence[Chosen],
@@ -86,7 +90,7 @@ def check_leaders(
     swept = {c.run for one in chosen if one.label for c in one.candidates}
     for run in runs:
         seat = seats.get(run.agent)
-        if seat is None or seat.role != Role.LEADER:
+        if seat is None or seat.role != LEADER:
             continue
         left = left_behind(seat.team, doomed, seats)
         if run.id in swept and not left:
@@ -102,7 +106,7 @@ def left_behind(team: str, doomed: Collection[str], seats: Mapping[str, Seat]) -
     return [agent for agent, seat in seats.items() if seat.team == team and agent not in doomed]
 
 
-def note_override(world: World, runs: Sequence[Run], who: Caller) -> None:
+def note_override(world: "World", runs: Sequence[Run], who: Caller) -> None:
     """A person ends members of a team over the head of its leader: the trail says so."""
     if not who.by.startswith(OPERATOR):  # also the one who uses quell mcp --operator
         return
@@ -118,8 +122,8 @@ def note_override(world: World, runs: Sequence[Run], who: Caller) -> None:
             return  # said with the ending, which cannot be written either
 
 
-def led_by(world: World, runs: Sequence[Run]) -> dict[str, str]:
+def led_by(world: "World", runs: Sequence[Run]) -> dict[str, str]:
     """Run → the team that its agent leads, for those who lead one."""
     seats = world.store.seats()
     of_runs = {run.id: seats[run.agent] for run in runs if run.agent in seats}
-    return {run: seat.team for run, seat in of_runs.items() if seat.role == Role.LEADER}
+    return {run: seat.team for run, seat in of_runs.items() if seat.role == LEADER}

@@ -32,7 +32,7 @@ def _mine(world: World) -> str:
 
 
 def _named(world: World, name: str) -> str:
-    chosen = Crowd(world).only(name)
+    chosen = Crowd(world, targets=[name]).only(name)
     if not chosen.live:
         raise Refused(f"'{chosen.agent}' is not running", f"quell resume {chosen.agent}")
     return os.path.join(world.rundir(chosen.run), "heartbeat")

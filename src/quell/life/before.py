@@ -1,23 +1,25 @@
 """What must be seen while the agent still lives: its pane, screen, conversation, row."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quell.core.agent import Agent
 from quell.core.climbing import Target
 from quell.core.death import UNSEEN
 from quell.core.errors import PlaceFailed, StoreFailed
 from quell.core.ladder import Ladder, Rung
-from quell.core.ports import Absent, PaneSighting, Present, World
-from quell.core.process import ProcessId, Unknown
+from quell.core.panes import Absent, PaneSighting, Present
+from quell.core.process import Gone, ProcessId, Unknown
 from quell.core.receipt import Conversation, Receipt, Result
-from quell.core.redact import kept_screen
 from quell.core.run import Ending, Run
 from quell.life.capture import capture
 from quell.life.conversation import find_conversation
 from quell.life.mirror import Mirrored, announce, find_row
 from quell.life.receipts import no_pid_receipt
-from quell.life.settle import born, ended
+from quell.life.settle import born, ended, survivors_of
+
+if TYPE_CHECKING:
+    from quell.core.ports import World
 
 
 class Way(NamedTuple):
@@ -45,13 +47,17 @@ class Doomed(NamedTuple):
     mirrored: Mirrored | None = None  # its row in the registry file
 
 
-def looked_at(world: World, run: Run, way: Way, warnings: tuple[str, ...]) -> Doomed | Receipt:
+def looked_at(world: "World", run: Run, way: Way, warnings: tuple[str, ...]) -> Doomed | Receipt:
     """The run with all that its ending needs to know; a receipt if there is no process to end."""
     agent = world.store.agent(run.agent) or Agent(run.agent, "command", "/")
     if run.process is None:
         run = born(run, world.kernel.journal(world.rundir(run.id)))
     if run.process is None and run.keeper is None:
         run = seen_in_pane(world, run)
+    if run.process is None and run.keeper is None:
+        world.kernel.cancel(world.rundir(run.id))
+        # A keeper gives its name before it looks whether it was called off: look for it again.
+        run = born(run, world.kernel.journal(world.rundir(run.id)))
     if run.process is None and run.keeper is None:
         return no_process(world, run, agent, way)
     terminal = world.place(run.place.name)
@@ -69,20 +75,25 @@ def looked_at(world: World, run: Run, way: Way, warnings: tuple[str, ...]) -> Do
     return Doomed(run, agent, target, conversation, screen, warnings, mirrored)
 
 
-def last_screen(world: World, run: Run, seen: PaneSighting) -> tuple[str, tuple[str, ...]]:
+def last_screen(world: "World", run: Run, seen: PaneSighting) -> tuple[str, tuple[str, ...]]:
     """What its pane or log shows last, and what went wrong with looking."""
     if isinstance(seen, Unknown):
         return "", (f"{run.place.name} did not answer: {seen.why}",)
     if not isinstance(seen, Present) and not run.place.log:
         return "", ()
     try:
-        return kept_screen(world.place(run.place.name).screen(run.place)), ()
+        screen = world.place(run.place.name).screen(run.place)
     except PlaceFailed as error:
         return "", (f"the last screen could not be read: {error}",)
+    if not screen:
+        return "", ()
+    from quell.core.redact import kept_screen
+
+    return kept_screen(screen), ()
 
 
 def with_conversation(
-    world: World, agent: Agent, run: Run, mirrored: Mirrored | None
+    world: "World", agent: Agent, run: Run, mirrored: Mirrored | None
 ) -> tuple[Agent, Conversation]:
     """The agent with the conversation that it is in now, written down for its resume."""
     registry, row = (mirrored.registry, mirrored.row) if mirrored else (None, None)
@@ -96,17 +107,19 @@ def with_conversation(
     return agent, find_conversation(world, agent, captured.found_by)
 
 
-def seen_in_pane(world: World, run: Run) -> Run:
+def seen_in_pane(world: "World", run: Run) -> Run:
     """A pane that carries the run's tag tells its process, though nobody wrote it down."""
     terminal = world.place(run.place.name)
     seen = terminal.look(run.place, run.id) if run.place.pane else Absent()
     pid = seen.pid if isinstance(seen, Present) else 0
-    return run._replace(process=world.kernel.identify(pid)) if pid else run
+    process = world.kernel.identify(pid) if pid else None
+    if process is None or terminal.look(run.place, run.id) != seen:
+        return run  # it ended while we looked, so that its number may be another's by now
+    return run._replace(process=process)
 
 
-def no_process(world: World, run: Run, agent: Agent, way: Way) -> Receipt:
+def no_process(world: "World", run: Run, agent: Agent, way: Way) -> Receipt:
     """A run that was written down and never started, as far as anybody knows."""
-    world.kernel.cancel(world.rundir(run.id))
     receipt = no_pid_receipt(run, agent, way.ending_of(run.id), world.now())
     try:
         if way.deregister:
@@ -121,7 +134,7 @@ def no_process(world: World, run: Run, agent: Agent, way: Way) -> Receipt:
     return receipt
 
 
-def target_of(world: World, run: Run) -> Target:
+def target_of(world: "World", run: Run) -> Target:
     return Target(
         run=run.id,
         rundir=world.rundir(run.id),
@@ -129,10 +142,15 @@ def target_of(world: World, run: Run) -> Target:
         process=run.process,
         cgroup=run.cgroup,
         ladder=(),
+        known=survivors_of(world, run) if _unkept(world, run) else (),
     )
 
 
-def others_alive(world: World) -> list[ProcessId]:
+def _unkept(world: "World", run: Run) -> bool:
+    return run.keeper is None or isinstance(world.kernel.look(run.keeper), Gone)
+
+
+def others_alive(world: "World") -> list[ProcessId]:
     """What no ending may touch: every live run, for the sake of every other."""
     return [
         process

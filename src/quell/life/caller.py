@@ -1,10 +1,13 @@
 """Who is asking: the operator at a shell, or an agent."""
 
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from quell.core.errors import Refused, StoreFailed
-from quell.core.ports import World
+from quell.core.process import Gone
 from quell.core.run import Run
+
+if TYPE_CHECKING:
+    from quell.core.ports import World
 
 OPERATOR = "operator"
 
@@ -19,13 +22,13 @@ class Caller(NamedTuple):
         return self.runs[0] if self.runs else ""
 
 
-def caller(world: World) -> Caller:
+def caller(world: "World") -> Caller:
     """Judged by ancestry first, so that a scrubbed environment promotes nobody; then by the token
     that only one run was given; then by the stamp, which anybody can copy."""
     live = world.store.live_runs()
     above = world.kernel.ancestors()
-    mine = [run for run in live if any(_is_among(run, pid) for pid in above)]
-    mine.sort(key=lambda run: min(above.index(p) for p in _pids(run) if p in above))
+    found = {run.id: _above(world, run, above) for run in live}
+    mine = sorted((run for run in live if found[run.id]), key=lambda run: min(found[run.id]))
     if mine:
         return _agent(mine, live)
     holder = holder_of(world, world.env.get("QUELL_TOKEN", ""))
@@ -38,7 +41,7 @@ def caller(world: World) -> Caller:
     return Caller(world.env.get("QUELL_ON_BEHALF") or OPERATOR)  # set by selfend.py
 
 
-def asker(world: World) -> Caller:
+def asker(world: "World") -> Caller:
     """The caller, for what is done in an agent's name. What is left of an ended run is nobody: it
     must not finish tasks or read letters that are its successor's by now."""
     who = caller(world)
@@ -53,14 +56,14 @@ def asker(world: World) -> Caller:
     return who
 
 
-def given_token(world: World, run: Run) -> str:
+def given_token(world: "World", run: Run) -> str:
     """A new secret that proves to be this run, as long as it lives; only its digest is kept."""
     token = world.new_token()
     world.store.teamwork.set_token(run.id, _digest(token))
     return token
 
 
-def holder_of(world: World, token: str) -> Caller | None:
+def holder_of(world: "World", token: str) -> Caller | None:
     """Whoever was given this token at its start; None for one that is forged, or died with its run.
 
     Only its digest is on record, so that equal time for every guess comes by itself."""
@@ -78,13 +81,13 @@ def _agent(mine: list[Run], live: list[Run]) -> Caller:
     return Caller(f"agent:{mine[0].agent}", _with_parents(mine, live), mine[0].agent)
 
 
-def refuse(world: World, who: Caller, why: str, hint: str) -> NoReturn:
+def refuse(world: "World", who: Caller, why: str, hint: str) -> NoReturn:
     """Says no, and writes down who was told so."""
     note_refusal(world, who, why)
     raise Refused(why, hint)
 
 
-def note_refusal(world: World, who: Caller, why: str, **more: str) -> None:
+def note_refusal(world: "World", who: Caller, why: str, **more: str) -> None:
     try:
         told = {"by": who.by, "why": why, **more}
         world.store.note("authority.refused", who.agent, who.run, told)
@@ -92,12 +95,10 @@ def note_refusal(world: World, who: Caller, why: str, **more: str) -> None:
         return  # a no stays a no, though nobody can write it down
 
 
-def _pids(run: Run) -> list[int]:
-    return [process.pid for process in (run.keeper, run.process) if process]
-
-
-def _is_among(run: Run, pid: int) -> bool:
-    return pid in _pids(run)
+def _above(world: "World", run: Run, above: tuple[int, ...]) -> list[int]:
+    """How far above us the run's processes are; a number that is another's by now is not its."""
+    known = [process for process in (run.keeper, run.process) if process and process.pid in above]
+    return [above.index(p.pid) for p in known if not isinstance(world.kernel.look(p), Gone)]
 
 
 def _with_parents(mine: list[Run], live: list[Run]) -> tuple[str, ...]:

@@ -13,13 +13,15 @@ import os
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quell.core.agent import Agent
 from quell.core.kind import Kind
-from quell.core.ports import Registry, Row, World
 from quell.core.run import Run
 from quell.life.conversation import conversation_files, is_there, root_of
+
+if TYPE_CHECKING:
+    from quell.core.ports import Registry, Row, World
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 IN_TEXT = re.compile(rb'"session_?[iI]d"\s*:\s*"([A-Za-z0-9_-]{6,80})"')
@@ -33,7 +35,11 @@ class Captured(NamedTuple):
 
 
 def capture(
-    world: World, agent: Agent, run: Run, registry: Registry | None = None, row: Row | None = None
+    world: "World",
+    agent: Agent,
+    run: Run,
+    registry: "Registry | None" = None,
+    row: "Row | None" = None,
 ) -> Captured:
     """The conversation's id and how it was learnt; both empty when nobody knows."""
     kind = world.kind(agent.kind)
@@ -46,11 +52,11 @@ def capture(
 
 
 def _sources(
-    world: World,
+    world: "World",
     agent: Agent,
     run: Run,
     kind: Kind,
-    file: tuple[Registry | None, Row | None],
+    file: "tuple[Registry | None, Row | None]",
 ) -> Iterator[Captured]:
     registry, row = file
     yield Captured(_live(world, agent, run, kind), "live")
@@ -66,7 +72,7 @@ def _sources(
         yield Captured(registry.cached_conversation(kind.name, agent.cwd), "cache")
 
 
-def _live(world: World, agent: Agent, run: Run, kind: Kind) -> str:
+def _live(world: "World", agent: Agent, run: Run, kind: Kind) -> str:
     """Claude notes its current session by PID; /clear changes it, so this beats the spawn's."""
     if not kind.live_file or run.process is None:
         return ""
@@ -77,11 +83,11 @@ def _live(world: World, agent: Agent, run: Run, kind: Kind) -> str:
         told = json.loads(text or b"{}")
         same = str(told.get("procStart", run.process.start)) == str(run.process.start)
         return str(told.get("sessionId") or "") if same else ""
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return ""
 
 
-def _hook(world: World, run: Run) -> str:
+def _hook(world: "World", run: Run) -> str:
     """The first session, unless it was left for another: a nested agent writes here as well."""
     text = world.disk.tail(os.path.join(world.rundir(run.id), "session-start")) or b""
     current = ""
@@ -92,7 +98,7 @@ def _hook(world: World, run: Run) -> str:
     return current
 
 
-def _scan(world: World, agent: Agent, run: Run, kind: Kind) -> str:
+def _scan(world: "World", agent: Agent, run: Run, kind: Kind) -> str:
     cwd = world.disk.real(agent.cwd)
     root = root_of(world, agent, kind)
     if kind.database is not None:
@@ -117,14 +123,14 @@ def _scan(world: World, agent: Agent, run: Run, kind: Kind) -> str:
     return max(newest)[1] if newest else ""
 
 
-def _last_of_directory(world: World, kind: Kind, root: str, cwd: str) -> str:
+def _last_of_directory(world: "World", kind: Kind, root: str, cwd: str) -> str:
     """What the program itself notes as the latest conversation of a directory; agy does."""
     if not kind.last_file:
         return ""
     try:
         told = json.loads(world.disk.tail(os.path.join(root, kind.last_file)) or b"{}")
         return str(told.get(cwd) or "")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return ""
 
 
@@ -133,7 +139,7 @@ def _seconds(iso: str) -> float:
     return datetime.fromisoformat(iso).timestamp() - 1.0 if iso else 0.0
 
 
-def _of_workspace(world: World, kind: Kind, path: str, cwd: str) -> bool:
+def _of_workspace(world: "World", kind: Kind, path: str, cwd: str) -> bool:
     """Whether the file is this directory's: by its folder, or because it says so itself."""
     if kind.cwd_key is not None:
         return True
@@ -143,7 +149,7 @@ def _of_workspace(world: World, kind: Kind, path: str, cwd: str) -> bool:
     return json.dumps(cwd).encode() in (world.disk.head(path) or b"")
 
 
-def _id_of(world: World, path: str) -> str:
+def _id_of(world: "World", path: str) -> str:
     in_name = UUID.findall(os.path.basename(path))
     if in_name:
         return in_name[-1]

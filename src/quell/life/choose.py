@@ -1,20 +1,39 @@
 """Whom the given targets mean, among the live, the ended and the orphaned."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from quell.core.agent import Agent
 from quell.core.errors import Ambiguous, NoSuchAgent, Refused
-from quell.core.ports import World
+from quell.core.process import Gone
 from quell.core.run import Orphan, Run
 from quell.core.selector import Candidate, Chosen, choose, is_number
+
+if TYPE_CHECKING:
+    from quell.core.ports import World
 
 
 class Crowd:
     """Everybody who can be meant, looked up once for all targets of a command."""
 
-    def __init__(self, world: World, orphans: Sequence[Orphan] | None = None) -> None:
+    def __init__(
+        self,
+        world: "World",
+        orphans: Sequence[Orphan] | None = None,
+        targets: Sequence[str] = (),
+    ) -> None:
+        """Where every one of `targets` is an agent's name, the ended of other names stay unread:
+        there may be a hundred thousand."""
         self.world = world
-        self.agents = {agent.name: agent for agent in world.store.agents()}
-        self.runs: dict[str, Run] = {run.id: run for run in world.store.last_runs().values()}
+        named = [world.store.agent(target) for target in targets]
+        narrow = [agent for agent in named if agent]
+        if targets and len(narrow) == len(named):
+            self._know([*world.store.live_agents(), *narrow])
+            last = [world.store.last_run(agent.name) for agent in narrow]
+        else:
+            self._know(world.store.agents())
+            last = list(world.store.last_runs().values())
+        self.runs: dict[str, Run] = {run.id: run for run in last if run}
         self.runs |= {run.id: run for run in world.store.live_runs()}
         self.children: dict[str, list[Run]] = {}
         for run in self.runs.values():
@@ -25,11 +44,16 @@ class Crowd:
         self.candidates = [self._of_run(run) for run in oldest_first]
         self.candidates += [self._of_orphan(orphan) for orphan in self.orphans]
 
+    def _know(self, agents: Sequence[Agent]) -> None:
+        self.agents = {agent.name: agent for agent in agents}
+
     def choose(self, target: str) -> Chosen:
+        pid = target.removeprefix("pid:")
+        if is_number(pid) and self._is_anothers(int(pid)):
+            return self._by_member(target, int(pid))
         try:
             return choose(target, self.candidates)
         except NoSuchAgent:
-            pid = target.removeprefix("pid:")
             if is_number(pid):
                 return self._by_member(target, int(pid))
             raise
@@ -42,6 +66,13 @@ class Crowd:
         if len(agents := {candidate.agent for candidate in found}) > 1:
             raise Ambiguous(target, tuple(sorted(agents)))
         return found[0]
+
+    def _is_anothers(self, pid: int) -> bool:
+        """Whether somebody else has a number by now that was a process's of a live run."""
+        live = [run for run in self.runs.values() if run.live and run.host == self.world.host]
+        known = [process for run in live for process in (run.keeper, run.process) if process]
+        looks = [self.world.kernel.look(process) for process in known if process.pid == pid]
+        return bool(looks) and all(seen == Gone("reused") for seen in looks)
 
     def _by_member(self, target: str, pid: int) -> Chosen:
         """A PID that we did not write down may still carry the stamp of a run."""

@@ -1,15 +1,17 @@
 """Where an agent's conversation is, what proves it whole, and the line that continues it."""
 
 import os
-import shlex
+from typing import TYPE_CHECKING
 
 from quell.core.agent import Agent
 from quell.core.kind import Kind, below_root, conversation_root
-from quell.core.ports import World
 from quell.core.receipt import Conversation
 
+if TYPE_CHECKING:
+    from quell.core.ports import World
 
-def find_conversation(world: World, agent: Agent, found_by: str = "") -> Conversation:
+
+def find_conversation(world: "World", agent: Agent, found_by: str = "") -> Conversation:
     """The conversation on record, looked up on disk: there, whole, and how to go on with it."""
     kind = world.kind(agent.kind)
     if not kind.resume:
@@ -29,12 +31,12 @@ def find_conversation(world: World, agent: Agent, found_by: str = "") -> Convers
     return known._replace(exists=True, complete=whole, resume=resume_line(world, agent))
 
 
-def conversation_files(world: World, agent: Agent, kind: Kind) -> list[str]:
+def conversation_files(world: "World", agent: Agent, kind: Kind) -> list[str]:
     """The files of the conversation on record; for a database, the database."""
     return files_below(world, agent, kind, kind.conversation)
 
 
-def files_below(world: World, agent: Agent, kind: Kind, templates: tuple[str, ...]) -> list[str]:
+def files_below(world: "World", agent: Agent, kind: Kind, templates: tuple[str, ...]) -> list[str]:
     root = root_of(world, agent, kind)
     cwd = world.disk.real(agent.cwd)
     patterns = below_root(kind, templates, agent.conversation, cwd)
@@ -42,11 +44,11 @@ def files_below(world: World, agent: Agent, kind: Kind, templates: tuple[str, ..
     return list(dict.fromkeys(found))
 
 
-def root_of(world: World, agent: Agent, kind: Kind) -> str:
+def root_of(world: "World", agent: Agent, kind: Kind) -> str:
     return conversation_root(kind, {**world.env, **dict(agent.env)})
 
 
-def is_there(world: World, kind: Kind, files: list[str], conversation: str) -> bool | None:
+def is_there(world: "World", kind: Kind, files: list[str], conversation: str) -> bool | None:
     """None where a database would not answer: could not look is not nothing there."""
     if kind.database is None:
         return bool(files)
@@ -56,7 +58,7 @@ def is_there(world: World, kind: Kind, files: list[str], conversation: str) -> b
     return None if files and None in answers else False
 
 
-def is_whole(world: World, kind: Kind, path: str) -> bool | None:
+def is_whole(world: "World", kind: Kind, path: str) -> bool | None:
     """Whether the last record was written to its end. A program killed mid-write leaves half."""
     if kind.database is not None or not path.endswith(".jsonl"):
         return None
@@ -69,12 +71,14 @@ def is_whole(world: World, kind: Kind, path: str) -> bool | None:
         return False
     try:
         json.loads(text.rstrip(b"\n").rsplit(b"\n", 1)[-1])
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
 
-def resume_line(world: World, agent: Agent) -> str:
+def resume_line(world: "World", agent: Agent) -> str:
     """What a person could type without quell."""
+    import shlex
+
     argv = world.kind(agent.kind).resume_argv(agent.conversation, ())
     return f"cd {shlex.quote(agent.cwd)} && {shlex.join(argv)}"

@@ -1,15 +1,20 @@
 """Types what a person would type to leave: only into a pane that is surely the agent's."""
 
+from typing import TYPE_CHECKING
+
 from quell.core.agent import Agent
 from quell.core.errors import PlaceFailed
-from quell.core.ports import Present, World
+from quell.core.panes import Present
 from quell.core.process import Gone
 from quell.core.run import Run
+
+if TYPE_CHECKING:
+    from quell.core.ports import World
 
 SECOND_LOOK = 1.0  # seconds until a program that asks back has drawn its question
 
 
-def type_exit(world: World, run: Run, agent: Agent) -> str:
+def type_exit(world: "World", run: Run, agent: Agent) -> str:
     """Returns nothing, or why it was not typed. A question that comes back is answered once."""
     kind = world.kind(agent.kind)
     terminal = world.place(run.place.name)
@@ -30,7 +35,7 @@ def type_exit(world: World, run: Run, agent: Agent) -> str:
     return ""
 
 
-def not_in_front(world: World, run: Run, agent: Agent) -> str:
+def not_in_front(world: "World", run: Run, agent: Agent) -> str:
     """Why typing now could reach somebody else, or nothing."""
     seen = world.place(run.place.name).look(run.place, run.id)
     if not isinstance(seen, Present):
@@ -49,7 +54,7 @@ def not_in_front(world: World, run: Run, agent: Agent) -> str:
     return f"PID {front[0] if front else '?'} is in front in the pane, not the agent"
 
 
-def left(world: World, run: Run, seconds: float) -> bool:
+def left(world: "World", run: Run, seconds: float) -> bool:
     if run.process is None:
         return True
     world.kernel.wait([run.process], seconds)

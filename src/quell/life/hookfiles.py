@@ -190,7 +190,7 @@ class Backups:
                 with open(os.path.join(self.directory, f"{name}.orig"), "rb") as file:
                     original = file.read()
             backup = Backup(**note, original=original)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
         return backup if original is None or digest(original) == wanted else None
 

@@ -1,13 +1,12 @@
 """Ends agents surely: TERM → 2 s → KILL, every process of theirs, proven by a receipt."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quell.core import ladder as ladders
 from quell.core.errors import BadRequest, QuellError, Refused, StoreFailed
 from quell.core.ladder import Ladder
 from quell.core.lifecycle import Outcome
-from quell.core.ports import World
 from quell.core.receipt import Receipt, Result
 from quell.core.run import Ending, Orphan, Run
 from quell.core.selector import Chosen
@@ -23,10 +22,12 @@ from quell.life.orphans import (
     of_ended_runs,
     orphan_preview,
 )
-from quell.life.preview import preview
 from quell.life.receipts import already_ended, refused_receipt
 from quell.life.selfend import end_from_outside, keeperless_self
 from quell.life.settle import settle
+
+if TYPE_CHECKING:
+    from quell.core.ports import World
 
 
 class KillWish(NamedTuple):
@@ -51,7 +52,7 @@ class Slain(NamedTuple):
     receipts: tuple[Receipt, ...]
 
 
-def kill(world: World, wish: KillWish, who: Caller | None = None) -> list[Slain]:
+def kill(world: "World", wish: KillWish, who: Caller | None = None) -> list[Slain]:
     """Ends whatever the targets mean. One failure does not stop the others."""
     live = {run.agent for run in settle(world)}
     forget_dead(world)
@@ -61,12 +62,15 @@ def kill(world: World, wish: KillWish, who: Caller | None = None) -> list[Slain]
     )
     ladder = chosen_ladder(world, wish)
     # Named live runs need no search of the machine for what others have left.
-    crowd = Crowd(world, of_ended_runs(world, by_stamp=not live.issuperset(wish.targets)))
+    strays = of_ended_runs(world, by_stamp=not live.issuperset(wish.targets))
+    crowd = Crowd(world, strays, wish.targets)
     chosen, slain = choose_all(world, crowd, wish.targets)
     runs = doomed_runs(world, crowd, chosen, with_children=wish.children)
     check_authority(world, runs, who, chosen, told_twice=wish.yes or wish.dissolve)
     way = Way(ladder, ending, deregister=any(one.label for one in chosen))
     if wish.dry_run:
+        from quell.life.preview import preview
+
         receipts = {run.id: preview(world, run, ending) for run in runs}
     else:
         note_override(world, runs, who)
@@ -87,7 +91,7 @@ def kill(world: World, wish: KillWish, who: Caller | None = None) -> list[Slain]
     return slain + [told(world, crowd, one, receipts, by_orphan) for one in chosen]
 
 
-def nobody_returns(world: World, crowd: Crowd, chosen: Sequence[Chosen], who: Caller) -> None:
+def nobody_returns(world: "World", crowd: Crowd, chosen: Sequence[Chosen], who: Caller) -> None:
     """Whoever is meant and has ended already is not started again by the watch."""
     over = [c.run for one in chosen for c in (*one.candidates, *one.ended) if not c.live]
     runs = [crowd.runs[run] for run in dict.fromkeys(over) if run in crowd.runs]
@@ -102,7 +106,7 @@ def nobody_returns(world: World, crowd: Crowd, chosen: Sequence[Chosen], who: Ca
         return  # nor can anybody start a run that cannot be written down
 
 
-def force_requests(world: World, runs: Sequence[Run], who: Caller) -> None:
+def force_requests(world: "World", runs: Sequence[Run], who: Caller) -> None:
     """Whoever was asked to leave, and is now made to, did not leave by itself."""
     asked = world.store.leaving()
     made = [run for run in runs if run.id in asked and run.id != who.run]
@@ -114,7 +118,7 @@ def force_requests(world: World, runs: Sequence[Run], who: Caller) -> None:
 
 
 def end_all(
-    world: World, who: Caller, runs: Sequence[Run], way: Way, verb: str
+    world: "World", who: Caller, runs: Sequence[Run], way: Way, verb: str
 ) -> dict[str, Receipt]:
     """Ends the runs; the caller's own comes last, by somebody who outlives it."""
     myself = keeperless_self(who, runs)
@@ -134,7 +138,7 @@ def end_all(
     return receipts
 
 
-def chosen_ladder(world: World, wish: KillWish) -> Ladder:
+def chosen_ladder(world: "World", wish: KillWish) -> Ladder:
     settings = world.settings  # a broken file is said before anything is claimed
     if wish.force:
         return ladders.FORCE
@@ -145,7 +149,7 @@ def chosen_ladder(world: World, wish: KillWish) -> Ladder:
 
 
 def choose_all(
-    world: World, crowd: Crowd, targets: Sequence[str]
+    world: "World", crowd: Crowd, targets: Sequence[str]
 ) -> tuple[list[Chosen], list[Slain]]:
     """Whom each target means; a target that means nobody becomes a receipt that says so.
 
@@ -164,7 +168,7 @@ def choose_all(
 
 
 def doomed_runs(
-    world: World, crowd: Crowd, chosen: Sequence[Chosen], *, with_children: bool
+    world: "World", crowd: Crowd, chosen: Sequence[Chosen], *, with_children: bool
 ) -> list[Run]:
     """The live runs that are meant, children before parents, each once."""
     ordered: dict[str, None] = {}
@@ -189,7 +193,7 @@ def doomed_orphans(crowd: Crowd, chosen: Sequence[Chosen]) -> list[Orphan]:
 
 
 def told(
-    world: World,
+    world: "World",
     crowd: Crowd,
     one: Chosen,
     receipts: dict[str, Receipt],
@@ -221,7 +225,7 @@ def _with_children(crowd: Crowd, run: str, receipts: dict[str, Receipt]) -> list
     return [*below, receipts[run]]
 
 
-def _elsewhere(world: World, run: Run) -> Receipt:
+def _elsewhere(world: "World", run: Run) -> Receipt:
     error = Refused(
         f"'{run.agent}' runs on host {run.host}: it is managed there",
         f"run quell kill {run.agent} on {run.host}",
@@ -231,7 +235,7 @@ def _elsewhere(world: World, run: Run) -> Receipt:
     )
 
 
-def self_target(who: Caller, world: World) -> str:
+def self_target(who: Caller, world: "World") -> str:
     """The agent that is asking, for verbs that mean "myself" without a target."""
     run = world.store.run(who.run) if who.run else None
     return run.agent if run else ""

@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quell.core.agent import Agent
 from quell.core.errors import RegistryFailed
 from quell.core.lifecycle import Outcome
-from quell.core.ports import Registry, Row, World
 from quell.core.receipt import Receipt
 from quell.core.run import Ending, Run
-from quell.core.stopping import OWN_ID, RESUMED_DROPS, row_end
+
+if TYPE_CHECKING:
+    from quell.core.ports import Registry, Row, World
 
 Troubles = tuple[str, ...]
 STATUS_LINES = 20
@@ -20,11 +21,11 @@ NOT_WRITTEN = "was not written"
 class Mirrored(NamedTuple):
     """A run's row, and the file it stands in."""
 
-    registry: Registry
-    row: Row
+    registry: "Registry"
+    row: "Row"
 
 
-def find_row(world: World, agent: Agent, run: Run) -> tuple[Mirrored | None, Troubles]:
+def find_row(world: "World", agent: Agent, run: Run) -> tuple[Mirrored | None, Troubles]:
     """The row that speaks of this run, by session or by agent; usually there is none."""
     try:
         registry = world.registry(agent.cwd)
@@ -38,13 +39,13 @@ def find_row(world: World, agent: Agent, run: Run) -> tuple[Mirrored | None, Tro
     return None, ()
 
 
-def speaks_of(row: Row, run: Run) -> bool:
+def speaks_of(row: "Row", run: Run) -> bool:
     """Whether the row is of this run: by its agent's name, or by its session's."""
     session = row.name.replace(".", "_").replace(":", "_")  # as tmux stores it
     return same_server(row, run) and (row.name == run.agent or session == run.place.session)
 
 
-def same_server(row: Row, run: Run) -> bool:
+def same_server(row: "Row", run: Run) -> bool:
     """A session of that name on another tmux server is another session."""
     if not row.tmux_server or run.place.name != "tmux":
         return True
@@ -68,6 +69,8 @@ def publish(mirrored: Mirrored, event: str, detail: str, data: Mapping[str, Any]
 
 def write_end(mirrored: Mirrored, words: Ending, receipt: Receipt, *, capture_id: bool) -> Troubles:
     """The row's end state, with the documented fields; everything else in it stays."""
+    from quell.core.stopping import OWN_ID, row_end
+
     graceful = any(rung.rung == "exit_keys" and rung.reached for rung in receipt.rungs)
     changes = row_end(words.outcome, words.reason, receipt.finished_at, graceful=graceful)
     changes |= visible(receipt.screen)
@@ -96,8 +99,10 @@ def note_purge(mirrored: Mirrored, at: str, paths: Troubles) -> Troubles:
     )
 
 
-def write_resumed(world: World, agent: Agent, run: Run) -> Troubles:
+def write_resumed(world: "World", agent: Agent, run: Run) -> Troubles:
     """The row is running again: end fields go, the conversation's id and the new pane come."""
+    from quell.core.stopping import OWN_ID, RESUMED_DROPS
+
     mirrored, troubles = find_row(world, agent, run)
     if mirrored is None:
         return troubles

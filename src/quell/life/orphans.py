@@ -1,12 +1,11 @@
 """Processes that outlived their run: found by the tracker and by their stamp."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quell.core.climbing import Fall, Target
 from quell.core.errors import StoreFailed
 from quell.core.ladder import Ladder
-from quell.core.ports import World
 from quell.core.process import Gone
 from quell.core.receipt import Ended, Pane, Receipt, Result
 from quell.core.run import Ending, Orphan, Run
@@ -14,13 +13,16 @@ from quell.life.before import others_alive, target_of
 from quell.life.ending import closed_pane
 from quell.life.receipts import blank
 
+if TYPE_CHECKING:
+    from quell.core.ports import World
+
 
 class OrphanEnd(NamedTuple):
     orphan: Orphan
     receipt: Receipt
 
 
-def living_orphans(world: World, *, by_stamp: bool) -> list[Orphan]:
+def living_orphans(world: "World", *, by_stamp: bool) -> list[Orphan]:
     """Tracked ones that still live, and with `by_stamp` also those nobody wrote down."""
     tracked = [
         o for o in world.store.orphans() if not isinstance(world.kernel.look(o.process), Gone)
@@ -46,13 +48,13 @@ def living_orphans(world: World, *, by_stamp: bool) -> list[Orphan]:
     return tracked
 
 
-def of_ended_runs(world: World, *, by_stamp: bool) -> list[Orphan]:
+def of_ended_runs(world: "World", *, by_stamp: bool) -> list[Orphan]:
     """What no live run answers for: the leftovers of a live one go with it."""
     live = {run.id for run in world.store.live_runs()}
     return [o for o in living_orphans(world, by_stamp=by_stamp) if o.run not in live]
 
 
-def _why_orphaned(world: World, run: Run) -> str:
+def _why_orphaned(world: "World", run: Run) -> str:
     if run.host != world.host:
         return ""
     if not run.live:
@@ -62,7 +64,7 @@ def _why_orphaned(world: World, run: Run) -> str:
     return ""
 
 
-def forget_dead(world: World) -> None:
+def forget_dead(world: "World") -> None:
     dead = [
         o.process for o in world.store.orphans() if isinstance(world.kernel.look(o.process), Gone)
     ]
@@ -73,7 +75,7 @@ def forget_dead(world: World) -> None:
 
 
 def end_orphans(
-    world: World, orphans: Sequence[Orphan], ladder: Ladder, ending: Ending
+    world: "World", orphans: Sequence[Orphan], ladder: Ladder, ending: Ending
 ) -> list[OrphanEnd]:
     """Ends them, with everything below them; what has ended is no longer tracked."""
     if not orphans:
@@ -87,7 +89,7 @@ def end_orphans(
     return [_recorded(world, end) for end in ends]
 
 
-def _recorded(world: World, end: OrphanEnd) -> OrphanEnd:
+def _recorded(world: "World", end: OrphanEnd) -> OrphanEnd:
     orphan, receipt = end
     try:
         if not receipt.survivors:
@@ -99,7 +101,7 @@ def _recorded(world: World, end: OrphanEnd) -> OrphanEnd:
     return end
 
 
-def _target(world: World, orphan: Orphan, ladder: Ladder) -> Target:
+def _target(world: "World", orphan: Orphan, ladder: Ladder) -> Target:
     """With its keeper, if that still holds it; else just that process and what is below it."""
     run = world.store.run(orphan.run)
     key = f"{orphan.run}/{orphan.process.pid}"
@@ -108,7 +110,7 @@ def _target(world: World, orphan: Orphan, ladder: Ladder) -> Target:
     return Target(key, "", None, orphan.process, "", ladder, alone=True)
 
 
-def _receipt(world: World, orphan: Orphan, fall: Fall, ending: Ending) -> Receipt:
+def _receipt(world: "World", orphan: Orphan, fall: Fall, ending: Ending) -> Receipt:
     result = Result.ENDED if fall.began else Result.ALREADY_ENDED
     if fall.survivors:
         result = Result.PERMISSION_DENIED if fall.denied else Result.SURVIVORS
@@ -131,7 +133,7 @@ def _receipt(world: World, orphan: Orphan, fall: Fall, ending: Ending) -> Receip
     )
 
 
-def _pane(world: World, orphan: Orphan, fall: Fall) -> tuple[Pane, tuple[str, ...]]:
+def _pane(world: "World", orphan: Orphan, fall: Fall) -> tuple[Pane, tuple[str, ...]]:
     """An agent that was let go of may still have its pane; a mere leftover never had one."""
     run = world.store.run(orphan.run)
     if run and run.process and run.process.same_as(orphan.process):
@@ -139,7 +141,7 @@ def _pane(world: World, orphan: Orphan, fall: Fall) -> tuple[Pane, tuple[str, ..
     return Pane("headless"), ()
 
 
-def orphan_preview(world: World, orphan: Orphan, ending: Ending) -> Receipt:
+def orphan_preview(world: "World", orphan: Orphan, ending: Ending) -> Receipt:
     """What ending it would mean, without doing it."""
     members = world.kernel.members(_target(world, orphan, ()), others_alive(world))
     return blank(orphan.agent, Result.WOULD_END, world.now())._replace(

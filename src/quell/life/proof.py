@@ -13,12 +13,11 @@ def newest_receipt(world: World, name: str) -> Receipt:
     by_run = world.store.receipt(name.removeprefix("id:"))
     if by_run is not None:
         return by_run
-    crowd = Crowd(world)
+    crowd = Crowd(world, targets=[name])
     agent = crowd.only(name).agent
     if agent not in crowd.agents:
         raise NoSuchAgent(name)
-    for run in world.store.runs_of(agent):
-        found = world.store.receipt(run.id)
-        if found is not None:
-            return found
+    found = world.store.last_receipt(agent)
+    if found is not None:
+        return found
     raise Refused(f"'{agent}' has never ended, so there is no receipt", f"quell show {agent}")

@@ -1,5 +1,7 @@
 """Receipts for each way in which a request to end something can come out."""
 
+from typing import TYPE_CHECKING
+
 from quell.core.agent import Agent
 from quell.core.climbing import Fall
 from quell.core.death import Death, Scene, certificate, lived
@@ -9,9 +11,11 @@ from quell.core.errors import (
     NoSuchGroup,
     QuellError,
 )
-from quell.core.ports import World
 from quell.core.receipt import Conversation, Pane, Proof, Receipt, Result
 from quell.core.run import Ending, Run
+
+if TYPE_CHECKING:
+    from quell.core.ports import World
 
 
 def blank(agent: str, result: Result, at: str) -> Receipt:
@@ -85,7 +89,7 @@ def death_of(run: Run, fall: Fall, words: Ending, at: str) -> Death:
     return certificate(words, journal, Scene(seconds, climbed=fall.began, rungs=rungs))
 
 
-def already_ended(world: World, run: Run) -> Receipt:
+def already_ended(world: "World", run: Run) -> Receipt:
     """The receipt of the ending that was there first."""
     known = world.store.receipt(run.id)
     if known is not None:

@@ -8,14 +8,15 @@ from quell.core.agent import Agent
 from quell.core.errors import NotResumable, QuellError, Refused, StillRunning, StoreFailed
 from quell.core.ports import World
 from quell.core.receipt import Receipt
-from quell.core.restart import FIRST, LONG_AGO, Decision, decide
+from quell.core.restart import FIRST, LONG_AGO, LONGEST, Decision, decide
 from quell.core.run import Ending, Run
 from quell.core.store import Plan
+from quell.life.birth import SPAWNER_DIED
 from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
 from quell.life.environment import forget_earlier, forget_environment
 from quell.life.settle import settle
-from quell.life.spawn import Spawned, first_conversation, start
+from quell.life.spawn import How, Spawned, first_conversation, start
 
 RESTART = "restart"  # why it was stopped
 IN_HAND = 60.0  # seconds that a restart by hand may take
@@ -41,7 +42,7 @@ class Restarted(NamedTuple):
 def restart(world: World, wish: RestartWish) -> Restarted:
     """A fresh run of an agent; one that lives is stopped first, and stays if that fails."""
     settle(world)
-    crowd = Crowd(world)
+    crowd = Crowd(world, targets=[wish.name])
     chosen = crowd.only(wish.name)
     receipt = stopped_first(world, chosen.run, wish) if chosen.live else None
     agent = world.store.agent(chosen.agent)
@@ -85,7 +86,7 @@ def started_again(
         argv = kind.start_argv(agent.conversation, agent.args)
     session = last.place.session if last.place.name == "tmux" else ""
     after = last._replace(attempt=attempt - 1)
-    return start(world, agent, argv, session=session, after=after), goes_on
+    return start(world, agent, argv, How(session), after), goes_on
 
 
 # -- by the watch ------------------------------------------------------------------------------
@@ -162,7 +163,7 @@ def call_off(world: World, runs: Sequence[Run], by: str) -> None:
 
 def cut_short(run: Run, ending: Ending) -> bool:
     """A restart that never came to anything, through no fault of the agent: it does not count."""
-    never_began = ending.reason == "not_started" and ending.by == "watch"
+    never_began = ending.reason == "not_started" and ending.detail == SPAWNER_DIED
     return never_began and run.process is None and bool(run.restarted_from)
 
 
@@ -193,19 +194,20 @@ def start_due(world: World) -> list[tuple[Plan, Spawned | QuellError]]:
 
 
 def due_plans(world: World) -> list[Plan]:
-    now = world.seconds()
-    return [
-        plan
-        for plan in open_plans(world)
-        if not now < _seconds(plan.due_at) <= now + LONG_AGO  # a set clock makes nobody wait
-    ]
+    return [plan for plan in open_plans(world) if not _wait(world, plan)]
 
 
 def next_due(world: World) -> float | None:
     """Seconds until the next restart; None if none is planned."""
-    now = world.seconds()
-    waits = [_seconds(plan.due_at) - now for plan in open_plans(world)]
-    return max(0.0, min(waits)) if waits else None
+    waits = [_wait(world, plan) for plan in open_plans(world)]
+    return min(waits) if waits else None
+
+
+def _wait(world: World, plan: Plan) -> float:
+    """Seconds until it is due. Nobody was ever told to wait longer than LONGEST: then the clock
+    was set back, and that makes nobody wait."""
+    wait = _seconds(plan.due_at) - world.seconds()
+    return wait if 0 < wait <= LONGEST else 0.0
 
 
 def open_plans(world: World) -> list[Plan]:

@@ -10,13 +10,14 @@ from quell.core.kind import Kind
 from quell.core.ports import Registry, Row, World
 from quell.core.process import Gone
 from quell.core.run import Orphan, Place, Run
+from quell.life.birth import free_name
 from quell.life.capture import capture
 from quell.life.choose import Crowd
 from quell.life.conversation import find_conversation
 from quell.life.listed import agent_of, known_agent, programs_in
 from quell.life.mirror import Troubles, write_resumed
 from quell.life.settle import settle
-from quell.life.spawn import Spawned, start
+from quell.life.spawn import How, Spawned, start
 
 WATCH = 10.0  # seconds in which a program shows whether it found its conversation
 GLANCE = 0.1
@@ -49,13 +50,14 @@ class ResumeWish(NamedTuple):
 def resume(world: World, wish: ResumeWish) -> Resumed:
     """Same identity, directory, environment and place; refused while it still runs."""
     settle(world)
+    free_name(world, wish.name)
     agent, last = whom(world, wish.name)
     agent, warnings = where_it_was(world, agent, wish)
     kind = world.kind(agent.kind)
     check_conversation(world, agent, kind)
     session = wish.session or (last.session if agent.place == last.name else "")
     argv = kind.resume_argv(agent.conversation, (*agent.args, *wish.args))
-    spawned = start(world, agent, argv, session=session, grace=None)
+    spawned = start(world, agent, argv, How(session))
     verdict = came_up(world, spawned, kind)
     if verdict is Verdict.FRESH:
         warnings += ("it came up with another conversation than the one on record",)
@@ -64,7 +66,7 @@ def resume(world: World, wish: ResumeWish) -> Resumed:
 
 def whom(world: World, name: str) -> tuple[Agent, Place]:
     """An ended agent and where it was last; also one that only the registry file knows."""
-    crowd = Crowd(world)
+    crowd = Crowd(world, targets=[name])
     try:
         agent = crowd.agents.get(crowd.only(name).agent)
     except NoSuchAgent:

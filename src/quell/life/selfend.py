@@ -4,13 +4,16 @@ With a keeper this is not needed: the keeper finishes, whoever asked.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quell.core.errors import Refused
-from quell.core.ports import World
 from quell.core.receipt import Receipt
 from quell.core.run import Run
 from quell.life.caller import Caller
 from quell.life.receipts import already_ended, refused_receipt
+
+if TYPE_CHECKING:
+    from quell.core.ports import World
 
 PATIENCE = 60.0  # seconds; the caller is usually ended long before
 STEP = 0.02
@@ -21,7 +24,7 @@ def keeperless_self(who: Caller, runs: Sequence[Run]) -> Run | None:
     return next((run for run in runs if run.id == who.run and run.keeper is None), None)
 
 
-def end_from_outside(world: World, who: Caller, run: Run, command: Sequence[str]) -> Receipt:
+def end_from_outside(world: "World", who: Caller, run: Run, command: Sequence[str]) -> Receipt:
     """Hands `quell COMMAND` for this run to a process that is not part of it, and waits."""
     dropped = ("QUELL_RUN", "QUELL_AGENT", "QUELL_TOKEN")
     env = {name: value for name, value in world.env.items() if name not in dropped}

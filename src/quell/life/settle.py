@@ -1,40 +1,50 @@
 """Takes in what keepers wrote while nobody was there. Bookkeeping only: it signals nothing."""
 
-import os
+from __future__ import annotations  # every verb settles, and few have an end to write down
 
-from quell.core.agent import Agent
-from quell.core.climbing import Journal
-from quell.core.death import Death, Scene, certificate, lived
+import os
+from typing import TYPE_CHECKING
+
 from quell.core.errors import PlaceFailed, StoreFailed
 from quell.core.lifecycle import Outcome, State
-from quell.core.ports import World
 from quell.core.process import Gone
-from quell.core.receipt import Conversation, Pane, Proof, Receipt, Result, Survivor
-from quell.core.redact import kept_screen
 from quell.core.run import Ending, Orphan, Run
 
+if TYPE_CHECKING:
+    from quell.core.agent import Agent
+    from quell.core.climbing import Fall, Journal
+    from quell.core.death import Death
+    from quell.core.ports import World
+    from quell.core.process import Alive, ProcessId, Unknown
+    from quell.core.receipt import Receipt, Survivor
 
-def settle(world: World) -> list[Run]:
+Seen = dict["ProcessId", "Alive | Gone | Unknown"]  # looks at processes, each taken once
+
+SURVIVED = "survived"
+
+
+def settle(world: World, seen: Seen | None = None) -> list[Run]:
     """Brings the store up to what the run directories say; returns the runs that live on.
 
     A store that cannot be written stops nobody here: whoever must write will say so.
     """
-    now = [_now(world, run) for run in world.store.live_runs()]
+    seen = {} if seen is None else seen  # gets every look that was taken on the way
+    now = [_now(world, run, seen) for run in world.store.live_runs()]
     return [run for run in now if run is not None]
 
 
-def _now(world: World, run: Run) -> Run | None:
+def _now(world: World, run: Run, seen: Seen) -> Run | None:
     try:
-        return settled(world, run)
+        return settled(world, run, seen)
     except StoreFailed:
         return None if world.kernel.journal(world.rundir(run.id)).ended else run
 
 
-def settled(world: World, run: Run) -> Run | None:
+def settled(world: World, run: Run, seen: Seen) -> Run | None:
     """Records a birth or an end that the keeper saw. The run as it is now; None once it is over."""
     if run.host != world.host:
         return run
-    if run.state is not State.SPAWNING and not _gone(world, run):
+    if run.state is not State.SPAWNING and not _gone(world, run, seen):
         return run
     left = world.left_receipt(run.id)
     journal = world.kernel.journal(world.rundir(run.id))
@@ -50,13 +60,23 @@ def settled(world: World, run: Run) -> Run | None:
     if journal.ended or _lost(world, run, journal):
         record_end(world, run, journal)
         world.kernel.discard(world.rundir(run.id))
+        give_up_leaf(world, run)
         return None
     return run
 
 
-def _gone(world: World, run: Run) -> bool:
+def give_up_leaf(world: World, run: Run) -> None:
+    """The cgroup that an adoption made; a keeper's own goes with its keeper or its journal."""
+    if run.cgroup and run.keeper is None:
+        world.kernel.release(run.cgroup)
+
+
+def _gone(world: World, run: Run, seen: Seen) -> bool:
     watched = run.keeper or run.process
-    return watched is None or isinstance(world.kernel.look(watched), Gone)
+    if watched is None:
+        return True
+    seen[watched] = world.kernel.look(watched)
+    return isinstance(seen[watched], Gone)
 
 
 def _owner_busy(world: World, run: Run, journal: Journal) -> bool:
@@ -74,9 +94,34 @@ def _unfinished(run: Run) -> bool:
 def _lost(world: World, run: Run, journal: Journal) -> bool:
     """Nothing of it is left, and nobody saw it go. A keeper's death alone does not mean that."""
     watched = [p for p in (run.keeper, run.process, journal.keeper, journal.process) if p]
-    if not watched or not all(isinstance(world.kernel.look(p), Gone) for p in watched):
+    looks = [world.kernel.look(p) for p in watched]
+    if not looks or not all(isinstance(seen, Gone) for seen in looks):
         return False
-    return not world.kernel.stamps().get(run.id)
+    if all(seen == Gone("rebooted") for seen in looks):
+        return True  # nothing outlives the kernel: no need to search the machine for each of many
+    if world.kernel.stamps().get(run.id):  # also whoever asks
+        return False
+    from quell.life.before import others_alive, target_of
+
+    left = world.kernel.members(target_of(world, run), others_alive(world))
+    return all(isinstance(world.kernel.look(one.process), Gone) for one in left)  # zombies are
+
+
+def survivors_of(world: World, run: Run) -> tuple[ProcessId, ...]:
+    """What an earlier ending of the run could not end, and lives on: perhaps by no other trace."""
+    tracked = [o.process for o in world.store.orphans() if (o.run, o.why) == (run.id, SURVIVED)]
+    return tuple(p for p in tracked if not isinstance(world.kernel.look(p), Gone))
+
+
+def survived_orphans(run: Run, fall: Fall, tag: str) -> list[Orphan]:
+    """Members by whom the run is found again; the agent and its keeper are on record anyway."""
+    told = zip(fall.survivors, fall.survivor_ids, strict=False)  # a keeper names them itself
+    own = {process.pid for process in (run.keeper, run.process) if process}
+    return [
+        Orphan(run.id, run.agent, tag, process, one.command, SURVIVED)
+        for one, process in told
+        if process.pid not in own
+    ]
 
 
 def born(run: Run, journal: Journal) -> Run:
@@ -100,6 +145,9 @@ def _ending_of(receipt: Receipt) -> Ending:
 
 def record_end(world: World, run: Run, journal: Journal) -> Receipt:
     """Writes down an end that quell did not cause, or whose causer did not live to write it."""
+    from quell.core.outcome import judged
+    from quell.core.receipt import Conversation, Pane, Proof, Receipt, Result
+
     if run.ending is None and (tried := _given_up(world, run)):
         run = run._replace(ending=tried, rung="kill")
     ending = judged(run, journal)
@@ -140,6 +188,8 @@ def record_end(world: World, run: Run, journal: Journal) -> Receipt:
 
 def _last_screen(world: World, run: Run) -> str:
     """What its log or, as its keeper kept it, its pane showed last."""
+    from quell.core.redact import kept_screen
+
     try:
         if run.place.log:
             return kept_screen(world.place(run.place.name).screen(run.place))
@@ -152,6 +202,8 @@ def _last_screen(world: World, run: Run) -> str:
 def _death(
     world: World, run: Run, agent: Agent | None, journal: Journal, ending: Ending, at: str
 ) -> Death:
+    from quell.core.death import Scene, certificate, lived
+
     rungs = (*(rung.rung for rung in journal.rungs), run.rung)
     helpers = _helpers(world, agent, journal)
     seconds = lived(run.started_at, at)
@@ -174,40 +226,22 @@ def _helpers(world: World, agent: Agent | None, journal: Journal) -> tuple[str, 
 def _given_up(world: World, run: Run) -> Ending | None:
     """The ending that somebody tried and that something survived: a KILL may still take effect."""
     tried = world.store.receipt(run.id)
-    if tried is None or tried.result is not Result.SURVIVORS:
+    if tried is None or tried.result.value not in ("survivors", "permission_denied"):
+        return None
+    if tried.result.value == "permission_denied" and not _hit(run, tried):
         return None
     outcome = Outcome.KILLED if tried.reason == "killed" else Outcome.STOPPED
     return Ending(outcome, tried.by, tried.reason, tried.detail)
 
 
+def _hit(run: Run, tried: Receipt) -> bool:
+    """Whether the agent itself was ended, and only others were not ours to end."""
+    return run.process is not None and run.process.pid in {one.pid for one in tried.processes}
+
+
 def agent_tag(world: World, run: Run) -> str:
     agent = world.store.agent(run.agent)
     return agent.tag if agent else ""
-
-
-def judged(run: Run, journal: Journal) -> Ending:
-    """What came of the run: the claimed ending if there was one, else what the keeper saw."""
-    code, number = journal.exit_code, journal.exit_signal
-    if run.ending is not None and journal.cause in ("asked", ""):
-        return run.ending._replace(exit_code=code, exit_signal=number)
-    if journal.failure:
-        ending = Ending(Outcome.FAILED, "keeper", "not_started", journal.failure, code)
-        return ending._replace(tasks="requeue")  # nobody has begun it
-    if journal.cause == "hangup":  # a person closed the pane: a decision, not an accident
-        return Ending(Outcome.STOPPED, "terminal", "pane_closed", "", code, number)
-    if journal.cause == "signal":
-        return Ending(Outcome.TERMINATED, "unknown", "keeper_signalled", "", code, number)
-    if journal.cause == "exit":
-        clean = code == 0
-        return Ending(
-            Outcome.COMPLETED if clean else Outcome.FAILED,
-            "agent",
-            "exited" if clean else "crashed",
-            "" if number is None else f"signal {number}",
-            code,
-            number,
-        )
-    return Ending(Outcome.LOST, "unknown", "lost", "gone while nobody looked")
 
 
 def kept_orphans(run: Run, journal: Journal, tag: str) -> list[Orphan]:

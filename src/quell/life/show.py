@@ -28,7 +28,7 @@ class Story(NamedTuple):
 
 def show(world: World, name: str) -> Story:
     settle(world)
-    crowd = Crowd(world)
+    crowd = Crowd(world, targets=[name])
     chosen = crowd.only(name)
     agent = crowd.agents[chosen.agent]
     runs = world.store.runs_of(agent.name)

@@ -5,19 +5,21 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quell.core.agent import Agent, checked_name, next_name
-from quell.core.climbing import Journal, Order
+from quell.core.climbing import Order
 from quell.core.environment import SESSION_DIR, agent_environment
-from quell.core.errors import BadRequest, LaunchFailed, QuellError, StillRunning
+from quell.core.errors import BadRequest, QuellError, StillRunning, TaskTaken
 from quell.core.kind import Kind
 from quell.core.lifecycle import State
-from quell.core.ports import Launch, World
+from quell.core.panes import Launch
+from quell.core.ports import World
 from quell.core.run import Place, Run
 from quell.core.store import WorktreeRow
 from quell.core.worktree import Tree
 from quell.life.backends.sharing import left_server, on_server, sharing_env
+from quell.life.birth import free_name, never_began, seen_born
 from quell.life.caller import caller, given_token
 from quell.life.environment import forget_environment, kept_environment
-from quell.life.settle import born, record_end, settle
+from quell.life.settle import settle
 
 
 class Wish(NamedTuple):
@@ -40,6 +42,15 @@ class Wish(NamedTuple):
     restart: int = 0  # how often the watch may start it again after an unplanned end
     worktree: str = ""  # a branch: it works in a git worktree of its own, made for it
     shared: bool = False  # it uses one server with the other agents of its project
+    taker: str | None = None  # it takes its task, for this orchestrator; else somebody else has
+
+
+class How(NamedTuple):
+    """What is said of a start and not of the agent."""
+
+    session: str = ""
+    grace: float | None = None
+    taker: str | None = None
 
 
 class Spawned(NamedTuple):
@@ -50,26 +61,25 @@ class Spawned(NamedTuple):
 def spawn(world: World, wish: Wish) -> Spawned:
     """Starts it in a place of its own and returns once its process is seen; raises if it is not."""
     settle(world)
+    free_name(world, wish.name)
     agent = with_worktree(world, agent_of(world, wish), wish.worktree)
     argv = world.kind(agent.kind).start_argv(agent.conversation, agent.args)
-    return start(world, agent, argv, session=wish.session, grace=wish.grace)
+    return start(world, agent, argv, How(wish.session, wish.grace, wish.taker))
 
 
 def start(
     world: World,
     agent: Agent,
     argv: tuple[str, ...],
-    *,
-    session: str = "",
-    grace: float | None = None,
+    how: How,
     after: Run | None = None,
 ) -> Spawned:
     """One new run of `agent`, perhaps in place of an ended one; written down before it begins."""
-    place = Place(agent.place, session=session, server=agent.server)
+    place = Place(agent.place, session=how.session, server=agent.server)
     run = new_run(world, agent, place, after)
     env = kept_environment(world, after) if after else None
     try:
-        return begin(world, agent, run, argv, grace, world.env if env is None else env)
+        return begin(world, agent, run, argv, how, world.env if env is None else env)
     except QuellError:
         left_server(world, agent, caller(world).by)
         raise
@@ -80,7 +90,7 @@ def begin(
     agent: Agent,
     run: Run,
     argv: tuple[str, ...],
-    grace: float | None,
+    how: How,
     env: Mapping[str, str],
 ) -> Spawned:
     """Writes the run down, starts it, and sees it alive."""
@@ -90,8 +100,12 @@ def begin(
     world.store.add_run(agent, run)
     rundir = world.rundir(run.id)
     try:
+        # Taken only now that there is a run whose end would give it back.
+        takes = agent.task if how.taker is not None else ""
+        if takes and not world.store.take_task(takes, agent.name, how.taker or ""):
+            raise TaskTaken(takes)
         agent, argv, env = on_server(world, agent, run, argv, env)
-        cradle = world.kernel.prepare(rundir, order(world, agent, run, argv, grace, env))
+        cradle = world.kernel.prepare(rundir, order(world, agent, run, argv, how.grace, env))
         place = terminal.open(
             Launch(
                 run=run.id,
@@ -112,36 +126,10 @@ def begin(
     return Spawned(agent, run)
 
 
-def never_began(world: World, run: Run, error: QuellError | OSError) -> QuellError:
-    """Ends the run on record; returns what to raise."""
-    world.kernel.discard(world.rundir(run.id))
-    record_end(world, run, Journal(failure=str(error), ended=True, proven=True))
-    if isinstance(error, QuellError):
-        return error
-    return LaunchFailed(
-        f"cannot start '{run.agent}': {error.strerror}", f"quell receipt {run.agent} has the record"
-    )
-
-
-def seen_born(world: World, run: Run, journal: Journal) -> Run:
-    """The run as it lives now; an error, and an ended run, if it never did."""
-    if journal.process is None:
-        rundir = world.rundir(run.id)
-        world.kernel.cancel(rundir)
-        world.kernel.discard(rundir)
-        why = journal.failure or "its keeper did not report in time"
-        record_end(world, run, journal._replace(failure=why, ended=True))
-        raise LaunchFailed(
-            f"'{run.agent}' did not start: {why}", f"quell receipt {run.agent} has the record"
-        )
-    run = born(run, journal)
-    world.store.born(run)
-    return world.store.run(run.id) or run
-
-
 def run_here(world: World, wish: Wish, place: Place) -> None:
     """Becomes the keeper of a new run in this very terminal. Returns never."""
     settle(world)
+    free_name(world, wish.name)
     agent = agent_of(world, wish._replace(place=place.name))
     agent = with_worktree(world, agent, wish.worktree)
     argv = world.kind(agent.kind).start_argv(agent.conversation, agent.args)
@@ -181,7 +169,7 @@ def with_worktree(world: World, agent: Agent, branch: str) -> Agent:
 
 def agent_of(world: World, wish: Wish) -> Agent:
     """The agent that the wish describes, checked and complete."""
-    known = {agent.name for agent in world.store.agents()}
+    known = world.store.names()
     if wish.kind not in world.kind_names():
         raise BadRequest(
             f"'{wish.kind}' is no kind of agent",
@@ -203,7 +191,7 @@ def agent_of(world: World, wish: Wish) -> Agent:
 
         check_takes_in(world, wish.team)
     return Agent(
-        name=checked_name(wish.name) if wish.name else next_name(kind.name, frozenset(known)),
+        name=checked_name(wish.name) if wish.name else next_name(kind.name, known),
         kind=kind.name,
         cwd=cwd,
         args=wish.args,

@@ -97,7 +97,7 @@ def verdicts(
 def _parts(text: str) -> dict[str, object]:
     try:
         parts = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return parts if isinstance(parts, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 

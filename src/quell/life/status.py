@@ -22,14 +22,13 @@ class Status(NamedTuple):
 
 
 def status(world: World) -> Status:
-    views = list_agents(world, everybody=True)
+    live = list_agents(world)
+    outcomes = world.store.outcomes()  # counted there: the ended may be a hundred thousand
     states: dict[str, int] = {}
-    outcomes: dict[str, int] = {}
-    for view in views:
+    for view in live:
         states[view.state] = states.get(view.state, 0) + 1
-        if view.outcome:
-            outcomes[view.outcome] = outcomes.get(view.outcome, 0) + 1
-    live = [view for view in views if view.state != State.ENDED.value]
+    if outcomes:
+        states[State.ENDED.value] = sum(outcomes.values())
     return Status(
         host=world.host,
         home=world.home,

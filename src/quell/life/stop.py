@@ -30,7 +30,7 @@ from quell.life.mirror import write_end
 from quell.life.preview import preview
 from quell.life.purge import check_purge, purged
 from quell.life.receipts import blank
-from quell.life.settle import ended, settle
+from quell.life.settle import ended, give_up_leaf, settle
 
 
 class StopWish(NamedTuple):
@@ -54,7 +54,7 @@ def stop(world: World, wish: StopWish, who: Caller | None = None) -> list[Slain]
     plan = stop_plan(wish.options, world.settings.stop_mode)
     reason = "self" if targets == (myself,) and not wish.options.reason else plan.reason
     ending = Ending(plan.outcome, who.by, reason)
-    crowd = Crowd(world)
+    crowd = Crowd(world, targets=targets)
     chosen, slain = choose_all(world, crowd, targets)
     runs = doomed_runs(world, crowd, chosen, with_children=wish.children and not plan.let_go)
     check_authority(world, runs, who, chosen, told_twice=wish.yes)
@@ -101,7 +101,7 @@ def stop_ladder(world: World, wish: StopWish, plan: StopPlan) -> Ladder:
 
 def let_go(world: World, run: Run, way: Way) -> Receipt:
     """Takes the agent off the books, signals nothing, and remembers its process as an orphan."""
-    one = claimed(world, run, way)
+    [one] = claimed(world, [run], way)
     if isinstance(one, Receipt):
         return one
     if one is None:
@@ -125,6 +125,7 @@ def let_go(world: World, run: Run, way: Way) -> Receipt:
         command = world.kernel.command(run.process.pid)
         left = [Orphan(run.id, run.agent, agent.tag, run.process, command, "archived")]
     world.store.end(ended(run, ending, world.now()), receipt, left)
+    give_up_leaf(world, run)
     if one.mirrored:
         trouble = write_end(one.mirrored, ending, receipt, capture_id=way.capture_id)
         receipt = receipt._replace(warnings=(*receipt.warnings, *trouble))

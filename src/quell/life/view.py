@@ -1,16 +1,17 @@
 """Who is there and how they are. Looks; ends nothing."""
 
-import json
 import os
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quell.core.agent import Agent
 from quell.core.lifecycle import State
-from quell.core.ports import World
 from quell.core.process import Gone, Unknown
 from quell.core.run import Run
-from quell.life.settle import settle
+from quell.life.settle import Seen, settle
+
+if TYPE_CHECKING:
+    from quell.core.ports import World
 
 UNKNOWN = "unknown"
 FRESH = 120.0  # seconds for which the watch's last verdict is worth showing
@@ -48,21 +49,26 @@ class AgentView(NamedTuple):
         return self._asdict()
 
 
-def list_agents(world: World, *, everybody: bool = False) -> list[AgentView]:
+def list_agents(world: "World", *, everybody: bool = False) -> list[AgentView]:
     """The agents that live, or with `everybody` all that ever did, oldest first."""
-    live = {run.agent: run for run in settle(world)}
-    agents = {agent.name: agent for agent in world.store.agents()}
+    seen: Seen = {}
+    live = {run.agent: run for run in settle(world, seen)}
+    known = world.store.agents() if everybody else world.store.live_agents()
+    agents = {agent.name: agent for agent in known}
     runs = world.store.last_runs() | live if everybody else live
     unknown = Agent("?", "?", "?")
     ordered = sorted(runs.values(), key=lambda run: run.started_at)
     judged, leaving = last_activity(world), world.store.leaving()
-    views = [
-        view_of(world, agents.get(run.agent, unknown), run, judged.get(run.id, UNKNOWN))
-        for run in ordered
-    ]
     return [
-        view._replace(team_status=team_status(run, view.activity, leaving))
-        for view, run in zip(views, ordered, strict=True)
+        view_of(
+            world,
+            agents.get(run.agent, unknown),
+            run,
+            judged.get(run.id, UNKNOWN),
+            leaving=leaving,
+            seen=seen,
+        )
+        for run in ordered
     ]
 
 
@@ -78,23 +84,36 @@ def team_status(run: Run, activity: str, leaving: Collection[str]) -> str:
     return {"idle": "idle", "stalled": "inactive"}.get(activity, "active")
 
 
-def last_activity(world: World) -> dict[str, str]:
+def last_activity(world: "World") -> dict[str, str]:
     """Run → what the last look at it found, unless that was long ago; a list looks at nobody."""
     texts = world.store.memories()
-    now = world.clock() if texts else None
+    if not texts:
+        return {}
+    import json
+
+    now = world.clock()
     found: dict[str, str] = {}
     for run, text in texts.items():
         try:
             told = json.loads(text)
             _, awake, _, boot = told["at"]
-            if now and boot == now.boot and now.awake - awake <= FRESH:
+            if boot == now.boot and now.awake - awake <= FRESH:
                 found[run] = str(told["activity"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue  # not ours to explain here: quell explain looks afresh
     return found
 
 
-def view_of(world: World, agent: Agent, run: Run, activity: str = UNKNOWN) -> AgentView:
+def view_of(
+    world: "World",
+    agent: Agent,
+    run: Run,
+    activity: str = UNKNOWN,
+    *,
+    leaving: Collection[str] = (),
+    seen: "Seen | None" = None,
+) -> AgentView:
+    """`seen`: looks that were just taken, and need not be again."""
     age = heartbeat_age(world, run) if run.live else None
     return AgentView(
         name=run.agent,
@@ -119,25 +138,39 @@ def view_of(world: World, agent: Agent, run: Run, activity: str = UNKNOWN) -> Ag
         ended_at=run.ended_at,
         by=run.ending.by if run.ending else "",
         reason=run.ending.reason if run.ending else "",
-        note=oddity(world, run) if run.live else "",
-        team_status=team_status(run, activity, ()),
+        note=oddity(world, run, seen or {}) if run.live else "",
+        team_status=team_status(run, activity, leaving),
     )
 
 
-def heartbeat_age(world: World, run: Run) -> float | None:
+def heartbeat_age(world: "World", run: Run) -> float | None:
     """Seconds since the agent touched its heartbeat file; None if it never did."""
     at = world.disk.touched_at(os.path.join(world.rundir(run.id), "heartbeat"))
     return None if at is None else round(max(0.0, world.seconds() - at), 1)
 
 
-def oddity(world: World, run: Run) -> str:
+def oddity(world: "World", run: Run, looks: "Seen") -> str:
     """What a person should know about a live run, in a few words; usually nothing."""
     if run.host != world.host:
         return f"on host {run.host}"
     if run.state is State.STOPPING and run.owner:
         interrupted = isinstance(world.kernel.look(run.owner), Gone)
         return "its ending was interrupted; quell kill finishes it" if interrupted else ""
-    if run.keeper and isinstance(world.kernel.look(run.keeper), Gone):
-        return "its keeper is gone; quell kill ends what is left"
-    seen = world.kernel.look(run.process) if run.process else None
+    if run.process is None and run.keeper is None:
+        from quell.life.birth import never_came
+
+        started = not never_came(world, run)
+        return "" if started else "its start was interrupted; quell stop clears it"
+    watched = run.keeper or run.process
+    seen = (looks.get(watched) or world.kernel.look(watched)) if watched else None
+    if isinstance(seen, Gone):
+        return _without_it(world, run)
     return f"could not look: {seen.why}" if isinstance(seen, Unknown) else ""
+
+
+def _without_it(world: "World", run: Run) -> str:
+    """What is odd about a live run whose keeper, or whose agent if it was adopted, has gone."""
+    if world.kernel.journal(world.rundir(run.id)).ended:  # or it would not stand here
+        return "it has ended, but that could not be written down"
+    whose = "its keeper is gone" if run.keeper else "it has left"
+    return f"{whose}; quell kill ends what is left"

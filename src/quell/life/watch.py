@@ -22,6 +22,7 @@ from quell.core.watched import Drift, Told, Trouble
 from quell.core.worktree import Cleanup
 from quell.life.backends.server_ends import reap_unused
 from quell.life.before import Way
+from quell.life.birth import SPAWNER_DIED, never_came
 from quell.life.cleanup import sweep_sessions
 from quell.life.ending import end_runs
 from quell.life.lease import take_lease
@@ -220,15 +221,13 @@ class Watch:
     def finish_interrupted(self) -> None:
         """Endings whose owner died, and spawns that never came to anything."""
         for run in self.here():
-            if not self.abandoned(run):
-                continue
-            if run.state is State.STOPPING and run.ending:
+            if never_came(self.world, run):
+                ending = Ending(Outcome.FAILED, BY, "not_started", SPAWNER_DIED, tasks="requeue")
+                end_runs(self.world, [run], Way(ladders.FORCE, ending, deregister=True))
+            elif run.state is State.STOPPING and run.ending and self.abandoned(run):
                 grace = self.world.settings.kill_grace
                 ladder = ladders.with_grace(ladders.KILL, grace)
                 end_runs(self.world, [run], Way(ladder, run.ending, deregister=True))
-            elif run.state is State.SPAWNING:
-                ending = Ending(Outcome.FAILED, BY, "not_started", "whoever started it died")
-                end_runs(self.world, [run], Way(ladders.FORCE, ending, deregister=True))
 
     def abandoned(self, run: Run) -> bool:
         return run.owner is not None and isinstance(self.world.kernel.look(run.owner), Gone)

@@ -1,15 +1,18 @@
 """The ways to show agents. Naming one imports that one only: each costs a start-up."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from quell.core.errors import BadRequest
-from quell.core.ports import Terminal
+
+if TYPE_CHECKING:
+    from quell.core.ports import Terminal
 
 NAMES = ("tmux", "kitty", "wezterm", "headless", "terminal")
 
 
 # Not called `terminal`: importing the submodule of that name would overwrite the function.
-def named(name: str, env: Mapping[str, str]) -> Terminal:
+def named(name: str, env: Mapping[str, str]) -> "Terminal":
     """The place called `name`, for a caller with this environment."""
     match name:
         case "tmux":

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from quell.core.ports import Absent, Closing, PaneSighting, Present
+from quell.core.panes import Absent, Closing, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
 from quell.places.commands import pause

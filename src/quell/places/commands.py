@@ -34,6 +34,10 @@ class NotListening(PlaceFailed):
     """The socket is there no more, or nobody is behind it: whatever lived there has ended."""
 
 
+class NoAnswer(PlaceFailed):
+    """It is there, and said nothing in time."""
+
+
 class Answer(NamedTuple):
     code: int  # negative: the signal that ended it
     out: str
@@ -123,7 +127,7 @@ def ask(argv: Sequence[str], env: Mapping[str, str], timeout: float) -> Answer:
         os.close(out)
         os.close(err)
     if code is None:
-        raise PlaceFailed(f"{argv[0]} did not answer within {timeout:g} s")
+        raise NoAnswer(f"{argv[0]} did not answer within {timeout:g} s")
     return Answer(code, *texts)
 
 

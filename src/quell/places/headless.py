@@ -1,11 +1,12 @@
 """No terminal at all: a detached process whose output goes to a file."""
 
 import os
+import stat
 import time
 from collections.abc import Mapping, Sequence
 
 from quell.core.errors import PlaceFailed
-from quell.core.ports import Absent, Closing, Launch, PaneSighting
+from quell.core.panes import Absent, Closing, Launch, PaneSighting
 from quell.core.run import Place
 from quell.core.signs import Sign
 from quell.places.commands import reaped, start, unbranded
@@ -45,9 +46,14 @@ class Headless:
 
     def screen(self, place: Place) -> str:
         """The last of the output; empty if there is none."""
+        # What an agent may have put there instead: a link is not followed, a fifo not waited for.
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            with open(place.log, "rb") as log:
-                before = log.seek(max(0, os.fstat(log.fileno()).st_size - SCREEN_BYTES))
+            with os.fdopen(os.open(place.log, flags), "rb") as log:
+                found = os.fstat(log.fileno())
+                if not stat.S_ISREG(found.st_mode):
+                    raise PlaceFailed(f"cannot read {place.log}: it is no file")
+                before = log.seek(max(0, found.st_size - SCREEN_BYTES))
                 text = log.read(SCREEN_BYTES).decode("utf-8", "replace")
             # Half a line may hold half a secret, which nobody would know for one.
             return text.partition("\n")[2] or text if before else text

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quell.core.errors import NoSuchAgent, PlaceFailed
-from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
+from quell.core.panes import Absent, Closing, Launch, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
 from quell.core.signs import Sign
@@ -19,6 +19,7 @@ from quell.places.closing import closing, until_absent
 from quell.places.commands import (
     ENTER_DELAY,
     KEY_DELAY,
+    NoAnswer,
     NotListening,
     await_shown,
     connected,
@@ -26,6 +27,7 @@ from quell.places.commands import (
     pause,
     peer_pid,
 )
+from quell.places.patience import Patience
 
 if TYPE_CHECKING:
     import socket
@@ -63,6 +65,7 @@ class Kitty:
     def __init__(self, env: Mapping[str, str], timeout: float = 5.0) -> None:
         self._listen_on = env.get("KITTY_LISTEN_ON", "")
         self._timeout = timeout
+        self._patience = Patience(timeout)
 
     def open(self, launch: Launch) -> Place:
         """A new tab that executes `launch.argv`, without taking the focus."""
@@ -184,15 +187,16 @@ class Kitty:
     def _call(self, server: str, command: str, **payload: object) -> Reply:
         """What kitty answered; NotListening or PlaceFailed if it did not, or refused."""
         path = server.removeprefix("unix:")
-        with connected("\0" + path[1:] if path.startswith("@") else path, self._timeout) as kitty:
+        path = "\0" + path[1:] if path.startswith("@") else path
+        with self._patience.waiting(server) as seconds, connected(path, seconds) as kitty:
             pid = peer_pid(kitty)
             try:
                 kitty.sendall(_framed(command, payload))
                 if command == "send-text":  # kitty answers it only if it failed
                     kitty.sendall(_framed("ls", {}))
-                received = _received(kitty, time.monotonic() + self._timeout)
+                received = _received(kitty, time.monotonic() + seconds)
             except TimeoutError as error:
-                raise PlaceFailed(f"kitty did not answer within {self._timeout:g} s") from error
+                raise NoAnswer(f"kitty did not answer within {seconds:g} s") from error
             except OSError as error:
                 raise PlaceFailed(f"kitty {command}: {error}") from error
         return Reply(pid, _unframed(command, received))
@@ -230,7 +234,7 @@ def _unframed(command: str, received: bytes) -> str:
     try:
         reply: Any = json.loads(first)
         ok, data = bool(reply["ok"]), str(reply.get("data", ""))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise PlaceFailed(f"kitty {command}: an answer that is no answer") from error
     if not ok:
         why = str(reply.get("error", "refused"))
@@ -246,7 +250,7 @@ def _windows(listing: str) -> list[Window]:
             for tab in os_window["tabs"]
             for w in tab["windows"]
         ]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise PlaceFailed("kitty ls: an answer that is no answer") from error
 
 

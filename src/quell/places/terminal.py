@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from quell.core.errors import PlaceFailed
-from quell.core.ports import Absent, Closing, Launch, PaneSighting
+from quell.core.panes import Absent, Closing, Launch, PaneSighting
 from quell.core.run import Place
 from quell.core.signs import Sign
 

@@ -11,12 +11,13 @@ import time
 from collections.abc import Mapping, Sequence
 
 from quell.core.errors import Ambiguous, NoSuchAgent, PlaceFailed, QuellError
-from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
+from quell.core.panes import Absent, Closing, Launch, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
 from quell.core.signs import Sign
 from quell.places.closing import closing
 from quell.places.commands import ENTER_DELAY, KEY_DELAY, Answer, ask, await_shown, pause, unbranded
+from quell.places.patience import Patience
 
 DEFAULT_SESSION = "quell"
 OPEN_ATTEMPTS = 8
@@ -38,6 +39,7 @@ class Tmux:
 
     def __init__(self, env: Mapping[str, str], timeout: float = 5.0) -> None:
         self._timeout = timeout
+        self._patience = Patience(timeout)
         self._surrounding = env.get("TMUX", "").split(",")[0]
         self._inside_env = unbranded(env)
         outside = {"TMUX", "TMUX_PANE"}
@@ -220,7 +222,8 @@ class Tmux:
         for number, command in enumerate(commands):
             argv += [";"] if number else []
             argv += [_unseparated(part) for part in command]
-        return ask(argv, self._inside_env if inside else self._env, self._timeout)
+        with self._patience.waiting(server) as seconds:
+            return ask(argv, self._inside_env if inside else self._env, seconds)
 
 
 def session_name(name: str) -> str:

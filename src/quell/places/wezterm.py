@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quell.core.errors import NoSuchAgent, PlaceFailed
-from quell.core.ports import Absent, Closing, Launch, PaneSighting, Present
+from quell.core.panes import Absent, Closing, Launch, PaneSighting, Present
 from quell.core.process import Unknown
 from quell.core.run import Place
 from quell.core.signs import Sign
@@ -28,6 +28,7 @@ from quell.places.commands import (
     peer_pid,
     unbranded,
 )
+from quell.places.patience import Patience
 
 SOCKET = "WEZTERM_UNIX_SOCKET"
 
@@ -45,6 +46,7 @@ class Wezterm:
     def __init__(self, env: Mapping[str, str], timeout: float = 5.0) -> None:
         self._env = unbranded(env)
         self._timeout = timeout
+        self._patience = Patience(timeout)
 
     def open(self, launch: Launch) -> Place:
         """A new tab beside the caller's, or a new window, that executes `launch.argv`."""
@@ -152,7 +154,7 @@ class Wezterm:
         try:
             rows: Any = json.loads(listing.out)
             panes = [Pane(str(r["pane_id"]), r.get("tty_name") or "", r["title"]) for r in rows]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise PlaceFailed("wezterm list: an answer that is no answer") from error
         return next((pane for pane in panes if pane.number == number), None)
 
@@ -166,7 +168,8 @@ class Wezterm:
             env.pop("WEZTERM_PANE", None)
         if server:
             env[SOCKET] = server
-        answer = ask(("wezterm", "cli", "--no-auto-start", *arguments), env, self._timeout)
+        with self._patience.waiting(server) as seconds:
+            answer = ask(("wezterm", "cli", "--no-auto-start", *arguments), env, seconds)
         if answer.code:
             raise PlaceFailed(f"wezterm {arguments[0]}: {answer.complaint}")
         return answer

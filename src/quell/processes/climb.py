@@ -4,22 +4,29 @@ The time of ending a hundred runs is that of the slowest, not the sum. Each run 
 keeper (climb_kept.py) or, without one, from outside (climb_outside.py); both look alike from here.
 """
 
+from __future__ import annotations  # most runs have a keeper, and nobody else is looked at
+
 import select
 import time
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from quell.core.climbing import Fall, Target
 from quell.core.ladder import Rung
-from quell.core.process import ProcessId
-from quell.processes.climb_kept import KeptClimb
-from quell.processes.climb_outside import OutsideClimb
-from quell.processes.table import Table
+from quell.processes.climb_kept import NO_LAST_WORD, KeptClimb
+from quell.processes.journal import read_journal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from quell.core.climbing import Fall, Target
+    from quell.core.process import ProcessId
+    from quell.processes.climb_outside import OutsideClimb
+    from quell.processes.table import Table
+
+    Climb = KeptClimb | OutsideClimb
+    Record = Callable[[Sequence[tuple[str, str]]], None]
+    Ask = Callable[[str], str]
 
 TYPISTS = 32
-
-Climb = KeptClimb | OutsideClimb
-Record = Callable[[Sequence[tuple[str, str]]], None]
-Ask = Callable[[str], str]
 
 
 class Scans:
@@ -31,6 +38,8 @@ class Scans:
 
     def table(self) -> Table:
         if self._table is None:
+            from quell.processes.table import Table
+
             self._table = Table()
         return self._table
 
@@ -49,20 +58,22 @@ def climb(
     scans = Scans(protected)
     pending: dict[str, Climb] = {target.run: _start(target, scans) for target in targets}
     fallen: dict[str, Fall] = {}
-    poll = select.poll()
+    watch = Watch()
     while pending:
         scans.forget()
-        for run, one in list(pending.items()):
+        unsaid: list[tuple[str, str]] = []
+        for run, one in [each for each in pending.items() if not watch.is_quiet(each[1])]:
             successor = one.turn()
             if successor is not None:
                 pending[run] = successor
             elif one.fall is not None:
                 fallen[run] = one.fall
-                record(_by_the_keeper(one, one.fall))
+                unsaid += _by_the_keeper(one, one.fall)
                 one.close()
                 del pending[run]
+        record(unsaid)
         _climb_due(pending, record, ask)
-        _wait(poll, pending)
+        watch.wait(pending.values())
     return fallen
 
 
@@ -74,7 +85,12 @@ def _by_the_keeper(one: Climb, fall: Fall) -> list[tuple[str, str]]:
 
 def _start(target: Target, scans: Scans) -> Climb:
     kept = KeptClimb.begin(target, scans)
-    return kept if kept is not None else OutsideClimb(target, scans)
+    if kept is not None:
+        return kept
+    from quell.processes.climb_outside import OutsideClimb
+
+    silent = target.keeper and not read_journal(target.rundir).ended
+    return OutsideClimb(target, scans, warning=NO_LAST_WORD if silent else "")
 
 
 def _climb_due(pending: dict[str, Climb], record: Record, ask: Ask) -> None:
@@ -100,17 +116,33 @@ def _ask_all(runs: Sequence[str], ask: Ask) -> dict[str, str]:
         return dict(zip(runs, typists.map(ask, runs), strict=True))
 
 
-def _wait(poll: "select.poll", pending: dict[str, Climb]) -> None:
-    """Sleeps until a watched process ends or the next rung is due, whichever is first."""
-    if not pending:
-        return
-    watched = [fd for one in pending.values() for fd in one.watched()]
-    for fd in watched:
-        poll.register(fd, select.POLLIN)
-    until = min(one.wake_at() for one in pending.values())
-    poll.poll(max(0.0, (until - time.monotonic()) * 1000))
-    for fd in watched:
-        poll.unregister(fd)
+class Watch:
+    """Tells who of many has news: to ask each of them after every death takes the square of it."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()  # knows numbers only: one that was closed may come again
+        self._watched: set[int] = set()
+        self._ready: set[int] | None = None  # None: nobody was waited for yet
+
+    def is_quiet(self, one: Climb) -> bool:
+        """Whether a turn of this one would find nothing: its keeper lives, and nothing is due."""
+        if self._ready is None or not isinstance(one, KeptClimb) or one.keeper in self._ready:
+            return False
+        return one.wake_at() > time.monotonic()
+
+    def wait(self, pending: Collection[Climb]) -> None:
+        """Sleeps until a watched process ends or the next rung is due, whichever is first."""
+        if not pending:
+            return
+        wanted = {fd for one in pending for fd in one.watched()}
+        for fd in self._watched - wanted:
+            self._poll.unregister(fd)
+        for fd in wanted - self._watched:
+            self._poll.register(fd, select.POLLIN)
+        self._watched = wanted
+        until = min(one.wake_at() for one in pending)
+        found = self._poll.poll(max(0.0, (until - time.monotonic()) * 1000))
+        self._ready = {fd for fd, _ in found}
 
 
 def _allow_many_files(runs: int) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quell.processes.climb import Scans
     from quell.processes.climb_outside import OutsideClimb
 
+NO_LAST_WORD = "the keeper was killed, or could not write: what is left was looked for without it"
 TAKEOVER = 1.5  # seconds after KILL was due before we stop trusting the keeper to do it
 
 
@@ -41,15 +42,17 @@ class KeptClimb:
         if identity.is_dead(self.keeper):
             journal = read_journal(self.target.rundir)
             if not journal.ended:
-                return self._hand_over("the keeper was killed; its processes were found without it")
-            self.fall = self._fallen(Proof.PROVEN if journal.proven else Proof.NONE_FOUND)
+                return self._hand_over(NO_LAST_WORD)
+            proof = Proof.PROVEN if journal.proven else Proof.NONE_FOUND
+            self.fall = self._fallen(proof, journal)
             return None
         if self.denied:
-            self.fall = self._fallen(Proof.SURVIVORS)
+            self.fall = self._fallen(Proof.SURVIVORS, read_journal(self.target.rundir))
             return None
         if self.schedule.exhausted:
-            if read_journal(self.target.rundir).survivors:
-                self.fall = self._fallen(Proof.SURVIVORS)
+            journal = read_journal(self.target.rundir)
+            if journal.survivors:
+                self.fall = self._fallen(Proof.SURVIVORS, journal)
                 return None
             return self._hand_over("the keeper did not act in time")
         return None
@@ -71,7 +74,7 @@ class KeptClimb:
         try:
             ask_end(self.target.rundir, grace)
         except OSError as error:  # a full disk: the keeper ends the run with its own grace
-            self.schedule.warnings.append(f"the keeper was not told the grace: {error.strerror}")
+            self.schedule.warn(f"the keeper was not told the grace: {error.strerror}")
         self.denied = identity.send(self.keeper, signal.SIGTERM)
 
     def watched(self) -> list[int]:
@@ -87,10 +90,11 @@ class KeptClimb:
         from quell.processes.climb_outside import OutsideClimb
 
         self.close()
-        return OutsideClimb(self.target, self.scans, after=self.schedule, warning=warning)
+        outside = OutsideClimb(self.target, self.scans, after=self.schedule, warning=warning)
+        outside.agents_command = self.command
+        return outside
 
-    def _fallen(self, proof: Proof) -> Fall:
-        journal = read_journal(self.target.rundir)
+    def _fallen(self, proof: Proof, journal: Journal) -> Fall:
         survivors = journal.survivors
         if self.denied and self.target.keeper:  # not even the keeper took our signal
             pid = self.target.keeper.pid

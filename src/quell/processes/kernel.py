@@ -7,7 +7,6 @@ import select
 from typing import TYPE_CHECKING
 
 from quell.processes import identity, launching
-from quell.processes.journal import ask_end, read_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,12 +23,15 @@ if TYPE_CHECKING:
 class LinuxKernel:
     def __init__(self) -> None:
         self._arrivals: dict[str, Arrivals] = {}
+        self._me: ProcessId | None = None
 
     def me(self) -> ProcessId:
-        found = identity.identify(os.getpid())
-        if found is None:  # cannot be: we are running
+        """Looked up once: nobody changes who he is, except by a fork."""
+        if self._me is None or self._me.pid != os.getpid():
+            self._me = identity.identify(os.getpid())
+        if self._me is None:  # cannot be: we are running
             raise ProcessLookupError(os.getpid())
-        return found
+        return self._me
 
     def identify(self, pid: int) -> ProcessId | None:
         return identity.identify(pid)
@@ -110,7 +112,24 @@ class LinuxKernel:
 
         return members_of(target, Table(), protected)
 
+    def leaf_for(self, process: ProcessId, run: str) -> str:
+        from quell.processes import cgroup
+
+        return cgroup.leaf_for(process.pid, run)
+
+    def hold(self, target: Target, protected: Sequence[ProcessId]) -> bool:
+        from quell.processes.holding import hold
+
+        return hold(target, protected)
+
+    def release(self, leaf: str) -> None:
+        from quell.processes import cgroup
+
+        cgroup.release(leaf)
+
     def journal(self, rundir: str) -> Journal:
+        from quell.processes.journal import read_journal
+
         return read_journal(rundir)
 
     def front(self, pid: int) -> tuple[int, ...]:
@@ -124,6 +143,8 @@ class LinuxKernel:
         return tuple(row.pid for row in sorted(rows, key=lambda row: (row.start, row.pid)))
 
     def cancel(self, rundir: str) -> None:
+        from quell.processes.journal import ask_end
+
         try:
             ask_end(rundir, 0.0)
         except OSError:

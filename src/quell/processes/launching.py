@@ -1,21 +1,27 @@
 """Hands an order to a keeper, and hears of the birth."""
 
+from __future__ import annotations  # loaded by every look at a process, for its own sake by few
+
 import os
 import select
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from quell.core.climbing import Cradle, Journal, Order
-from quell.core.environment import OF_ONE_RUN
 from quell.processes import cgroup
-from quell.processes.journal import read_journal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from quell.core.climbing import Cradle, Journal, Order
 
 KEEPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper", "keeper.py")
 
 
 def prepare(rundir: str, order: Order) -> Cradle:
     """Writes the order into a new run directory that nobody else can read."""
+    from quell.core.climbing import Cradle
+
     os.makedirs(os.path.dirname(rundir), mode=0o700, exist_ok=True)
     os.mkdir(rundir, 0o700)
     rules = [f"keep::{pattern}" for pattern in order.keep]
@@ -42,6 +48,8 @@ def prepare(rundir: str, order: Order) -> Cradle:
 def keep_environment(rundir: str, env: Mapping[str, str]) -> None:
     """For a restart: the watch has another environment than whoever started the agent. What only
     this one run may hold, its token among it, is no part of it."""
+    from quell.core.environment import OF_ONE_RUN
+
     kept = {name: value for name, value in env.items() if name not in OF_ONE_RUN}
     fd = os.open(os.path.join(rundir, "environment"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
@@ -50,11 +58,13 @@ def keep_environment(rundir: str, env: Mapping[str, str]) -> None:
 
 def kept_environment(rundir: str) -> dict[str, str] | None:
     """None when none was kept, or it was taken already."""
+    from quell.processes.journal import content
+
     try:
-        with open(os.path.join(rundir, "environment"), "rb") as file:
-            pairs = [os.fsdecode(pair).partition("=") for pair in file.read().split(b"\0")]
+        text = content(os.path.join(rundir, "environment"))
     except OSError:
         return None
+    pairs = [os.fsdecode(pair).partition("=") for pair in text.split(b"\0")]
     return {name: value for name, _, value in pairs if name}
 
 
@@ -75,6 +85,8 @@ def await_birth(cradle: Cradle, seconds: float) -> Journal:
 
     Linux raises HUP on the fifo only after a writer has come and gone, so no moment is missed.
     """
+    from quell.processes.journal import read_journal
+
     poll = select.poll()
     poll.register(cradle.fifo, select.POLLIN)
     until = time.monotonic() + seconds
@@ -98,6 +110,8 @@ def become_keeper(rundir: str) -> None:
 def discard(rundir: str) -> None:
     """Takes back an order that nobody read, for it holds the caller's environment, a last screen,
     for it may show secrets, and the cgroup of a keeper that did not live to remove it."""
+    from quell.processes.journal import read_journal
+
     for name in ("launch", "ready", "screen"):
         try:
             os.unlink(os.path.join(rundir, name))

@@ -33,8 +33,13 @@ class Schedule:
 
     def skip_wait(self, warning: str) -> None:
         """The rung did not hold: climb the next one at once."""
-        self.warnings.append(warning)
+        self.warn(warning)
         self.next_at = time.monotonic()
+
+    def warn(self, warning: str) -> None:
+        """Once, however often it comes true."""
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
     @property
     def exhausted(self) -> bool:

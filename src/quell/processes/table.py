@@ -40,6 +40,10 @@ class Table:
                     self._stamps.setdefault(run, []).append(pid)
         return self._stamps
 
+    def start(self, pid: int) -> int | None:
+        """When whoever has this number began; None if nobody has."""
+        return self.rows[pid].start if pid in self.rows else None
+
     def descendants(self, pid: int) -> set[int]:
         found: set[int] = set()
         todo = [pid]

@@ -65,6 +65,8 @@ def translated(path: str) -> Generator[None]:
     except sqlite3.Error as error:
         said, hint = _SQLITE.get(code_of(error), _OTHERWISE)
         raise _failed(said, hint, path, str(error)) from error
+    except UnicodeDecodeError as error:  # SQLite repeats what it cannot read, as it stands there
+        raise damaged(path, "unreadable text") from error
     except OSError as error:
         hint = _SYSTEM.get(error.errno or 0, ELSEWHERE)
         why = error.strerror or str(error)
@@ -73,6 +75,10 @@ def translated(path: str) -> Generator[None]:
 
 def not_a_database(path: str) -> StoreFailed:
     return _failed(*_SQLITE[sqlite3.SQLITE_NOTADB], path, "")
+
+
+def damaged(path: str, why: str) -> StoreFailed:
+    return _failed(*_SQLITE[sqlite3.SQLITE_CORRUPT], path, why)
 
 
 def code_of(error: sqlite3.Error) -> int:

@@ -1,14 +1,18 @@
 """The orchestrator's part of the store: its tasks, what they wait for, and their worktrees."""
 
-from quell.core.agent import Agent
-from quell.core.restart import planned_end
-from quell.core.run import Ending, Run
+from __future__ import annotations  # every verb loads this, and few have to do with tasks
+
+from typing import TYPE_CHECKING
+
 from quell.core.store import WorktreeRow
-from quell.core.task import FAILED, READY, Fate, Returned, Task, fate_of, returned
 from quell.stores import rows
 from quell.stores.trail import Trail
 from quell.stores.transactions import FULL
 
+if TYPE_CHECKING:
+    from quell.core.agent import Agent
+    from quell.core.run import Ending, Run
+    from quell.core.task import Returned, Task
 _TASKS = """
     SELECT task_id, status, ifnull(assigned_agent, ''), ifnull(retry_count, 0),
            ifnull(error_message, '')
@@ -75,7 +79,11 @@ class Orchestrator(Trail):
     def task(self, task: str) -> Task | None:
         with self._file.reading() as db:
             found = db.execute(_TASKS + " WHERE task_id = ?", [rows.plain(task)]).fetchone()
-            return Task(*found) if found else None
+            if not found:
+                return None
+            from quell.core.task import Task
+
+            return Task(*found)
 
     def waits_for(self, task: str) -> list[str]:
         """The tasks that have to be finished before this one may begin, and are not."""
@@ -84,6 +92,8 @@ class Orchestrator(Trail):
 
     def take_task(self, task: str, agent: str, orchestrator: str) -> bool:
         """False if it waits for no agent. Of any number who take it at once, one gets it."""
+        from quell.core.task import READY
+
         told = {"task": task, "agent": agent, "orchestrator": orchestrator, "ready": READY}
         with self._file.writing(FULL) as db:
             values = {key: rows.plain(value) for key, value in told.items()}
@@ -91,6 +101,8 @@ class Orchestrator(Trail):
 
     def give_back(self, task: str, agent: str) -> bool:
         """The task waits for an agent again, if this one has it still: it never began."""
+        from quell.core.task import READY
+
         told = {"task": rows.plain(task), "agent": rows.plain(agent), "ready": READY}
         with self._file.writing(FULL) as db:
             return db.execute(_GIVE_BACK, told).rowcount > 0
@@ -122,6 +134,8 @@ class Orchestrator(Trail):
 
     def _take_again(self, run: Run) -> None:
         """Inside the transaction that adds `run` in the place of an ended one."""
+        from quell.core.task import READY
+
         told = {"task": rows.plain(run.task), "agent": run.agent, "at": self._now()}
         told["ready"] = READY
         self._file.db.execute(_TAKE_AGAIN, told)
@@ -132,6 +146,9 @@ class Orchestrator(Trail):
         found = db.execute(_TASKS_OF, {"agent": run.agent, "task": run.task}).fetchall()
         if not found:
             return []
+        from quell.core.restart import planned_end
+        from quell.core.task import FAILED, Fate, Task, fate_of, returned
+
         back = agent is not None and agent.restart > run.attempt and not planned_end(ending)
         fate = fate_of(ending.tasks, ending.outcome, comes_back=back)
         gone = [returned(Task(*row), fate) for row in found]

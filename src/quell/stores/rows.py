@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quell.core.agent import Agent
 from quell.core.lifecycle import Outcome, State
 from quell.core.process import ProcessId, process_from_text, process_text
 from quell.core.run import Ending, Orphan, Place, Run
 from quell.core.store import Happened
+
+if TYPE_CHECKING:
+    from quell.core.receipt import Receipt
 
 Row = Sequence[Any]
 
@@ -55,7 +58,14 @@ RUN = _RUN + " FROM runs r LEFT JOIN instances i ON i.run = r.id WHERE r.id = ?"
 RUNS_OF = (
     _RUN + " FROM runs r LEFT JOIN instances i ON i.run = r.id WHERE r.agent = ? ORDER BY seq DESC"
 )
-LIVE_RUNS = _RUN + " FROM instances i JOIN runs r ON r.id = i.run ORDER BY r.started_at, r.seq"
+LAST_RUN = RUNS_OF + " LIMIT 1"
+LIVE_AGENTS = (
+    AGENTS + " WHERE name IN (SELECT agent FROM instances) ORDER BY rowid"  # noqa: S608 - constants
+)
+# CROSS, or SQLite may take every run there ever was and look whether it lives.
+LIVE_RUNS = (
+    _RUN + " FROM instances i CROSS JOIN runs r ON r.id = i.run ORDER BY r.started_at, r.seq"
+)
 # One step down an index for each agent, however many lives they had.
 LAST_RUNS = (
     _RUN  # noqa: S608 - constants only
@@ -63,6 +73,13 @@ LAST_RUNS = (
     JOIN runs r ON r.seq = (SELECT max(seq) FROM runs WHERE agent = a.name)
     LEFT JOIN instances i ON i.run = r.id"""
 )
+OUTCOMES = """
+    SELECT r.outcome, count(*) FROM agents a
+    JOIN runs r ON r.seq = (SELECT max(seq) FROM runs WHERE agent = a.name)
+    WHERE r.outcome IS NOT NULL GROUP BY r.outcome"""
+LAST_RECEIPT = """
+    SELECT p.data FROM runs r JOIN receipts p ON p.run = r.id
+    WHERE r.agent = ? ORDER BY r.seq DESC, p.id DESC LIMIT 1"""
 
 TRACK = """
     INSERT OR REPLACE INTO orphans (pid, start, boot, inode, run, agent, tag, command, why,
@@ -96,16 +113,36 @@ def agent_row(agent: Agent) -> Row:
 
 
 def agent_from(row: Row) -> Agent:
-    agent = Agent(*row)
-    return agent._replace(
-        args=_tuple(row[3]),
-        env=tuple((name, value) for name, value in _tuple(row[4])),
-        keep=_tuple(row[11]),
-    )
+    _check(row, 14)
+    env = _pairs(row[4])
+    return Agent._make([*row[:3], _texts(row[3]), env, *row[5:11], _texts(row[11]), *row[12:]])
 
 
-def _tuple(text: str) -> tuple[Any, ...]:
-    return () if text == "[]" else tuple(json.loads(text))  # most are empty, and `list` reads all
+def _texts(text: str) -> tuple[str, ...]:
+    if text == "[]":  # most are empty, and `list` reads all
+        return ()
+    found: list[Any] = json.loads(text)
+    if type(found) is not list or any(type(one) is not str for one in found):
+        raise ValueError("no list of texts")
+    return tuple(found)
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    if text == "[]":
+        return ()
+    found = [(name, value) for name, value in json.loads(text)]
+    if any(type(part) is not str for pair in found for part in pair):
+        raise ValueError("no list of pairs")
+    return tuple(found)
+
+
+def _check(row: Row, *numbers: int) -> None:
+    """ValueError for what SQLite lets into a column and quell never puts there."""
+    if bytes in map(type, row):
+        raise ValueError("bytes instead of a text")
+    for at in numbers:
+        if type(row[at]) is not int and row[at] is not None:
+            raise ValueError(f"{row[at]!r:.40} instead of a number")
 
 
 # -- runs --------------------------------------------------------------------------------------
@@ -135,6 +172,7 @@ def end_row(run: Run, ending: Ending) -> Row:
 
 
 def run_from(row: Row) -> Run:
+    _check(row, 11, 24, 25, 28)
     id, agent, host, started_at, parent, keeper, process, cgroup = row[:8]
     state, owner, asked, rung, last_rung, ended_at, outcome = row[14:21]
     ended = outcome is not None
@@ -203,6 +241,7 @@ def orphan_row(orphan: Orphan, at: str) -> Row:
 
 
 def orphan_from(row: Row) -> Orphan:
+    _check(row, 0, 1, 3)
     run, agent, tag, command, why = row[4:9]
     return Orphan(run, agent, tag, ProcessId(*row[:4]), command, why)
 
@@ -212,6 +251,13 @@ def events_query(after: int, agent: str) -> str:
     return _EVENTS + (_OF_AGENT if agent else _OF_ANYONE) + (" ASC" if after else " DESC")
 
 
+def receipt_from(row: Row) -> "Receipt":
+    from quell.core.receipt import receipt_from_json
+
+    return receipt_from_json(json.loads(row[0]))
+
+
 def happened_from(row: Row) -> Happened:
+    _check(row, 0)
     id, at, type, agent, run, data = row
     return Happened(id, at, type, agent, run, json.loads(data))

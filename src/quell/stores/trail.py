@@ -17,6 +17,10 @@ class Trail:
         """Closing twice is no error."""
         self._file.close()
 
+    def check(self) -> None:
+        """StoreFailed unless all of it can be read, and some of it be written; changes nothing."""
+        self._file.check()
+
     def events(self, after: int, agent: str, limit: int) -> list[Happened]:
         """Oldest first: the next `limit` after number `after`, or the last `limit` after 0."""
         most = 2**63 - 1  # what an SQLite number holds

@@ -1,15 +1,11 @@
 """The command line: one file a verb, each imported only when it is called."""
 
-import importlib
 import io
 import os
 import sys
-from typing import Any
 
-import click
-
-from quell.core.errors import BadRequest, QuellError
-from quell.faces import exits
+from quell.core.errors import QuellError
+from quell.faces import exits, plain, say
 
 # verb → (module, what it does). The text is here so that --help imports no verb.
 VERBS = {
@@ -49,89 +45,50 @@ VERBS = {
 ALIASES = {"ls": "list", "r": "resume", "ps": "list"}
 
 
-class LazyGroup(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        name = ALIASES.get(cmd_name, cmd_name)
-        if name not in VERBS:
-            return None
-        return importlib.import_module(f"quell.faces.cli.{VERBS[name][0]}").command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError:
-            import difflib
-
-            close = difflib.get_close_matches(args[0], [*VERBS, *ALIASES], 2)
-            hint = f"did you mean {' or '.join(close)}?" if close else "quell --help lists them"
-            raise BadRequest(f"there is no verb '{args[0]}'", hint) from None
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:  # the reader has left; click would call that a failure
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return exits.Exit.DONE
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([(verb, told) for verb, (_, told) in VERBS.items()])
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="quell")
-def cli() -> None:
-    """End AI coding agents surely, and lose nothing.
-
-    \b
-    quell spawn --name luna claude     start one in a new pane
-    quell kill luna                    end it, with everything it started
-    quell resume luna                  go on where it was
-    """
-
-
 def main() -> None:
     """Runs the command line; every ending has one of the documented exit codes."""
     json_wanted = "--json" in sys.argv
     if isinstance(sys.__stdout__, io.TextIOWrapper):  # a name may hold half a character
         sys.__stdout__.reconfigure(errors="backslashreplace")
     try:
-        code: Any = cli(prog_name="quell", standalone_mode=False)
+        code = _run(json_wanted=json_wanted)
     except QuellError as error:
         code = exits.of_error(error)
-        _tell(error, code, json_wanted=json_wanted)
-    except click.ClickException as error:
-        code = exits.Exit.USAGE
-        _tell_usage(error, code, json_wanted=json_wanted)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        tell(error, code, json_wanted=json_wanted)
+    except KeyboardInterrupt:
+        say.err("interrupted")
         code = exits.Exit.INTERRUPTED
-    sys.exit(int(code or 0))
+    except BrokenPipeError:  # the reader has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exits.Exit.DONE
+    sys.exit(int(code))
 
 
-def _tell_usage(error: click.ClickException, code: int, *, json_wanted: bool) -> None:
-    """In one line and one hint, like every other error; without any argument, the help."""
-    if len(sys.argv) == 1:
-        error.show()
-        return
-    ctx = error.ctx if isinstance(error, click.UsageError) else None
-    hint = f"{ctx.command_path if ctx else 'quell'} --help"
-    _tell(BadRequest(" ".join(error.format_message().split()), hint), code, json_wanted=json_wanted)
+def _run(*, json_wanted: bool) -> int:
+    code = plain.answered(sys.argv[1:])
+    if code is not None:
+        return code
+    from quell.faces import group
+
+    try:
+        return group.run()
+    except group.Misuse as error:
+        if len(sys.argv) == 1:  # without any argument, the help
+            error.show()
+        else:
+            tell(error.told, exits.Exit.USAGE, json_wanted=json_wanted)
+        return exits.Exit.USAGE
 
 
-def _tell(error: QuellError, code: int, *, json_wanted: bool) -> None:
+def tell(error: QuellError, code: int, *, json_wanted: bool) -> None:
+    """In one line and one hint, whatever the error."""
     if json_wanted:
         import json
 
         told = {"ok": False, "error": type(error).__name__, "message": str(error)}
-        click.echo(json.dumps({**told, "hint": error.hint, "exit": int(code)}))
+        say.out(json.dumps({**told, "hint": error.hint, "exit": int(code)}))
     from quell.faces.render import printable
 
-    click.echo(f"error: {printable(str(error))}", err=True)
+    say.err(f"error: {printable(str(error))}")
     if error.hint:
-        click.echo(f"hint: {printable(error.hint)}", err=True)
+        say.err(f"hint: {printable(error.hint)}")

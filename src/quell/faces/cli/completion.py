@@ -9,7 +9,7 @@ def command(shell: str) -> None:
     """Print the completion script: quell completion bash >> ~/.bashrc"""
     from click.shell_completion import get_completion_class
 
-    from quell.faces.cli import cli
+    from quell.faces.group import cli
 
     made = get_completion_class(shell)
     if made is None:

@@ -4,9 +4,8 @@ from typing import Any
 
 import click
 
-from quell.api import Quell
-from quell.faces import exits, told
 from quell.faces.cli import options
+from quell.faces.killing import killed
 
 
 @click.command("kill", cls=options.Ending)
@@ -27,15 +26,4 @@ def command(targets: tuple[str, ...], **given: Any) -> int:
     TARGETS are names, PIDs, pid:N, tag:X, team:X, session:X, %pane, globs, all, or - to read them
     from standard input. TERM to the process group, 2 seconds, KILL; the pane is closed last.
     """
-    from quell.life.kill import KillWish
-
-    json_wanted, strict_pane = given.pop("json_wanted"), given.pop("strict_pane")
-    wish = KillWish(targets=options.spelled_out(targets, "kill"), **given)
-    slain = Quell().kill(wish)
-    receipts = [receipt for one in slain for receipt in one.receipts]
-    code = exits.of_receipts(receipts, strict_pane=strict_pane)
-    if json_wanted:
-        options.print_json({"ok": code == 0, "receipts": [r.to_json() for r in receipts]})
-    else:
-        told.slain(slain, verb="Killed")
-    return code
+    return killed(targets, **given)

@@ -1,15 +1,14 @@
 """Options that several verbs share, and how they answer."""
 
-import json
 import os
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from quell.core.errors import BadRequest, NoTarget
+from quell.core.errors import BadRequest
 from quell.core.restart import MOST
+from quell.faces import killing, say
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,20 +72,6 @@ def names_complete(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 targets = click.argument("targets", nargs=-1, shell_complete=names_complete)
 one_name = click.argument("name", shell_complete=names_complete)
-
-
-def spelled_out(targets: tuple[str, ...], verb: str) -> tuple[str, ...]:
-    """The targets, with `-` replaced by the lines of standard input; none at all is an error."""
-    words: list[str] = []
-    for target in targets:
-        if target == "-":
-            words += [line.strip() for line in sys.stdin]
-        else:
-            words.append(target)
-    words = [word for word in dict.fromkeys(words) if word]
-    if not words:
-        raise NoTarget(verb)
-    return tuple(words)
 
 
 SPAWN = (
@@ -196,5 +181,5 @@ def confirmed(question: str) -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(question, err=True)
 
 
-def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2))
+print_json = say.document
+spelled_out = killing.spelled_out

@@ -106,17 +106,21 @@ def _table() -> dict[int, _Process]:
     except OSError:
         return found
     for name in names:
-        lines = _lines(f"/proc/{name}/stat") if name.isdigit() else []
-        if lines:
-            words = lines[0].rpartition(")")[2].split()
+        text = _text(f"/proc/{name}/stat") if name.isdigit() else ""
+        if text:
+            words = text.rpartition(")")[2].split()  # a program's name may hold line ends
             ticks = int(words[11]) + int(words[12])
             found[int(name)] = _Process(int(words[1]), ticks, int(words[21]), int(words[19]))
     return found
 
 
 def _lines(path: str) -> list[str]:
+    return _text(path).splitlines()
+
+
+def _text(path: str) -> str:
     try:
         with open(path, errors="replace") as file:
-            return file.read().splitlines()
+            return file.read()
     except OSError:  # gone meanwhile, or no Linux
-        return []
+        return ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from quell.core.agent import NAME
 from quell.core.environment import SESSION_DIR
-from quell.core.errors import LaunchFailed, QuellError, StillRunning
+from quell.core.errors import LaunchFailed, QuellError, StillRunning, TaskTaken
 from quell.core.restart import MOST
 from quell.core.task import READY
 from quell.faces.commands.answers import Answer, Failed, told_time, whole
@@ -25,7 +25,9 @@ STARTUP = 10  # seconds until a launched agent must have been seen
 
 
 def carry_out(quell: "Quell", given: dict[str, Any]) -> Answer:
-    """Everything that can be refused is refused before the task is taken."""
+    """Everything that can be refused is refused before anything is begun.
+
+    The task is taken by the run itself: nobody can die in between and leave it to nobody."""
     check_type(given["AGENT_TYPE"])
     wish = wish_of(quell, given)
     check_task(quell, given["TASK_ID"])
@@ -33,7 +35,6 @@ def carry_out(quell: "Quell", given: dict[str, Any]) -> Answer:
     wish = wish._replace(name=session_name(quell, given["AGENT_TYPE"]))
     check_singleton(quell, given)
     check_resources(quell, given)
-    take_task(quell, given, wish.name)
     try:
         spawned = launched(quell, wish, given)
     except QuellError as error:
@@ -190,15 +191,6 @@ def check_resources(quell: "Quell", given: dict[str, Any]) -> None:
 # -- the launch ------------------------------------------------------------------------------------
 
 
-def take_task(quell: "Quell", given: dict[str, Any], name: str) -> None:
-    task = given["TASK_ID"]
-    if task is None:
-        return
-    taken = quell.world.store.take_task(task, name, given["ORCHESTRATOR_INSTANCE_ID"] or "")
-    if not taken:
-        raise not_ready(task, "somebody else has just taken it")
-
-
 def launched(quell: "Quell", wish: "Wish", given: dict[str, Any]) -> "Spawned":
     env = {
         "AGENT_ID": wish.name,
@@ -207,13 +199,16 @@ def launched(quell: "Quell", wish: "Wish", given: dict[str, Any]) -> "Spawned":
         "TIMEOUT_SECONDS": str(whole(given["TIMEOUT_SECONDS"])),
         SESSION_DIR: "",  # filled in once the run has its id
     }
-    wish = wish._replace(env=tuple(env.items()))
+    taker = given["ORCHESTRATOR_INSTANCE_ID"] or ""
+    wish = wish._replace(env=tuple(env.items()), taker=taker)
     return quell.orchestrated.launch(wish, float(given["STARTUP_TIMEOUT_SECONDS"]))
 
 
 def refused(error: QuellError, given: dict[str, Any], name: str) -> QuellError | Failed:
     if isinstance(error, StillRunning):
         return violation(given, name)
+    if isinstance(error, TaskTaken):
+        return not_ready(given["TASK_ID"], "somebody else has just taken it")
     if isinstance(error, LaunchFailed) and "in time" in str(error):
         return Failed("startup_timeout", str(error), agent_id=name)
     if isinstance(error, LaunchFailed):

@@ -33,7 +33,7 @@ from quell.life.backends.serving import (
 from quell.life.backends.sharing import served
 from quell.life.caller import caller
 from quell.life.settle import settle
-from quell.life.spawn import begin, new_run
+from quell.life.spawn import How, begin, new_run
 
 BIRTH = 30.0  # seconds in which a new one has to answer: a busy machine needed 13
 GLANCE = 0.05
@@ -88,7 +88,7 @@ def _opened(world: World, agent: Agent, server: Server, serving: Serving) -> str
     reply = call_server(world, server, serving, Call(server.port, path, "POST", body))
     try:
         id = json.loads(reply.body).get("id", "") if reply else ""
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         id = ""
     return id if isinstance(id, str) and SESSION.fullmatch(id) else ""
 
@@ -154,7 +154,7 @@ def _started(world: World, kind: Kind, project: str, user: Run) -> Server | None
     fresh = new_run(world, agent, Place("headless"))._replace(parent="")
     plain = {name: text for name, text in world.env.items() if name not in kind.strip_env}
     try:
-        born = begin(world, agent, fresh, argv, None, plain).run
+        born = begin(world, agent, fresh, argv, How(), plain).run
     except StillRunning:
         return _in_the_way(world, name, user)
     return on_record(world, agent, born, (user.id,))

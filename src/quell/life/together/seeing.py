@@ -18,13 +18,17 @@ class Seer:
     def __init__(self, world: World, by: str) -> None:
         self.world, self.by = world, by
         self.asleep = asleep(world)
+        self.began_at: dict[str, float] = {}  # request → when this boot began, by the wall's clock
 
     def see_through(self) -> None:
         """Ends who has agreed, who is to be forced, and whose time for an answer is up."""
         slept = self.has_slept()
         if not self.world.store.leaving():
             return
-        for request in self.world.store.teamwork.open_ones():
+        requests = self.world.store.teamwork.open_ones()
+        booted = booted_at(self.world)
+        self.began_at = {one.id: self.began_at.get(one.id, booted) for one in requests}
+        for request in requests:
             run = self.world.store.run(request.run)
             if run and run.live and run.host == self.world.host and not _in_hand(self.world, run):
                 self.act(request, slept=slept)
@@ -40,8 +44,22 @@ class Seer:
             finish(world, request.id)
         elif request.force and world.store.receipt(request.run) is None:  # else tried, and told
             forced(world, Caller(self.by), request.agent, request.reason)
-        elif not slept and not request.force and is_overdue(world, request):
+        elif not slept and not request.force and self.is_overdue(request):
             overdue(world, self.by, request)
+
+    def is_overdue(self, request: Request) -> bool:
+        """By a clock that nobody has set since the request was first seen here."""
+        if not request.deadline_at:
+            return False
+        set_by = booted_at(self.world) - self.began_at[request.id]
+        deadline = datetime.fromisoformat(request.deadline_at).timestamp()
+        return self.world.seconds() - set_by > deadline
+
+
+def booted_at(world: World) -> float:
+    """Moves with the clock of the wall when that is set, and only then."""
+    now = world.clock()
+    return now.wall - now.up
 
 
 def asleep(world: World) -> float:
@@ -53,12 +71,6 @@ def asleep(world: World) -> float:
 def _in_hand(world: World, run: Run) -> bool:
     """Somebody is ending it right now."""
     return run.owner is not None and not isinstance(world.kernel.look(run.owner), Gone)
-
-
-def is_overdue(world: World, request: Request) -> bool:
-    if not request.deadline_at:
-        return False
-    return world.seconds() > datetime.fromisoformat(request.deadline_at).timestamp()
 
 
 def overdue(world: World, by: str, request: Request) -> None:

@@ -4,9 +4,10 @@ Belongs to the keeper and runs as lonely as it does: stdlib only, no import of q
 """
 
 import os
-import signal
 
-Numbers = tuple[signal.Signals, ...]
+from quick import signal
+
+Numbers = tuple[int, ...]
 
 NEEDED = (signal.SIGCHLD, signal.SIGTERM)
 PASSED_ON = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)

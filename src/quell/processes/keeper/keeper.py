@@ -8,7 +8,6 @@ It exits with the agent's code, and only when no child is left: its exit is the 
 """
 
 import os
-import signal
 import sys
 import time
 
@@ -17,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # -I keeps it of
 import leaf
 import look
 import tend
+from quick import signal
 
 
 def main() -> None:

@@ -4,7 +4,8 @@ Belongs to the keeper and runs as lonely as it does: stdlib only, no import of q
 """
 
 import os
-import signal
+
+from quick import prctl, signal
 
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NAME = 15
@@ -140,11 +141,5 @@ def send(process: Process, number: int) -> str:
 
 def become_subreaper() -> None:
     """From here on even a double-forked daemon stays our child. Linux only; nothing elsewhere."""
-    try:
-        import ctypes
-
-        libc = ctypes.CDLL(None)
-        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        libc.prctl(PR_SET_NAME, b"quell-keeper", 0, 0, 0)
-    except (ImportError, OSError, AttributeError):
-        pass
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_NAME, b"quell-keeper")

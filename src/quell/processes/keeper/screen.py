@@ -5,10 +5,10 @@ Belongs to the keeper and runs as lonely as it does: stdlib only, no import of q
 
 import os
 import select
-import signal
 import time
 
 from look import read
+from quick import signal
 
 SECONDS = 1.0  # that tmux may take to answer
 KEPT = 65_536  # bytes

@@ -5,7 +5,6 @@ Belongs to the keeper and runs as lonely as it does: stdlib only, no import of q
 
 import os
 import select
-import signal
 import time
 
 import kin
@@ -15,10 +14,12 @@ from autopsy import Autopsy
 from diary import Diary
 from ears import PASSED_ON, listening, reset, wakened
 from launch import NOT_FOUND, Launch, execute
+from quick import signal
 from terminal import Terminal, pane_environment
 
 SWEEP_AGAIN = 0.005  # between two sweeps after KILL: something may have forked in between
 SLOWEST_SWEEP = 0.25
+LONGEST_GRACE = 86_400.0  # seconds; nobody can ask for more
 STUCK_AFTER = 1.0  # seconds after KILL that a process may take to go before it is reported
 
 
@@ -155,11 +156,16 @@ class Keeper:
             self.end("hangup", None)
 
     def asked_grace(self) -> float | None:
+        """None for what is no number of seconds: it would put the KILL off for ever."""
         try:
-            with open(os.path.join(self.rundir, "end"), "rb") as file:
-                return float(file.read())
+            fd = os.open(os.path.join(self.rundir, "end"), os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                grace = float(os.read(fd, 64))
+            finally:
+                os.close(fd)
         except (OSError, ValueError):
             return None
+        return grace if 0 <= grace <= LONGEST_GRACE else None
 
     def reap(self) -> bool:
         """Collects every dead child; False when there is no child any more."""

@@ -8,9 +8,9 @@ everybody in the shell's group, so there the agent stays in that group and nothi
 """
 
 import os
-import signal
 
 from look import children, seen
+from quick import signal
 
 # What a pane sets for the program in it, and no other pane may inherit.
 PANE_VARIABLES = (

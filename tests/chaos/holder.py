@@ -1,0 +1,60 @@
+"""Runs quell or a keeper and holds it still right before one call; stdlib only, for it runs alone.
+
+`python holder.py ROOM CALL INSIDE PROGRAM…` stops before the function INSIDE calls CALL about the
+pid that is written in ROOM/whom, says so by ROOM/held, and goes on once there is ROOM/go. PROGRAM
+is `quell` with its words, or the path of a script with its own.
+"""
+
+import os
+import runpy
+import select
+import sys
+from types import FrameType
+from typing import Any
+
+
+def pid_meant(frame: FrameType) -> int:
+    """Whom the call is about, by the names that its function has for that."""
+    told = frame.f_locals
+    if "process" in told:
+        return told["process"].pid
+    if "pidfd" in told:
+        with open(f"/proc/self/fdinfo/{told['pidfd']}") as file:
+            return int(file.read().partition("\nPid:")[2].split()[0])
+    return told.get("pid", 0)
+
+
+def hold(room: str, call: str, inside: str) -> None:
+    def watch(frame: FrameType, event: str, called: Any) -> None:
+        if event != "c_call" or called.__name__ != call or frame.f_code.co_name != inside:
+            return
+        whom = os.path.join(room, "whom")
+        if os.path.exists(whom) and not os.path.exists(os.path.join(room, "held")):
+            with open(whom) as file:
+                if int(file.read()) == pid_meant(frame):
+                    wait(room)
+
+    sys.setprofile(watch)
+
+
+def wait(room: str) -> None:
+    open(os.path.join(room, "held"), "w").close()
+    while not os.path.exists(os.path.join(room, "go")):
+        select.select([], [], [], 0.002)
+
+
+def main() -> None:
+    room, call, inside, program, *words = sys.argv[1:]
+    sys.argv = [program, *words]
+    if program == "quell":
+        from quell.faces.cli import main as quell
+
+        hold(room, call, inside)
+        quell()
+    else:
+        hold(room, call, inside)
+        runpy.run_path(program, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

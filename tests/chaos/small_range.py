@@ -1,0 +1,171 @@
+"""A PID namespace with so few numbers that each is soon given again, and strangers who get them."""
+
+import contextlib
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from house import alive, eventually, pause, state_and_parent
+
+NUMBERS = "/proc/sys/kernel/pid_max"
+RANGE = 360  # the kernel begins again at 300, so that 60 are in turn
+RESERVED = 300
+TRY_AGAIN = 2
+OWN_RANGE = (6, 14)  # since then each namespace has a pid_max of its own
+HERE = Path(__file__).resolve().parent
+
+
+# -- from outside ----------------------------------------------------------------------------------
+
+
+def played(scene: str, *words: str, cgroup: bool = True) -> None:
+    """Plays `reuse_scenes.SCENE(*words)` in there, if wished without cgroups; fails as it does."""
+    version = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
+    if version < OWN_RANGE:
+        pytest.skip("pid_max is the whole machine's before Linux 6.14: it must not be made small")
+    if not shutil.which("unshare"):
+        pytest.skip("unshare is not installed")
+    flags = ["--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc"]
+    if os.geteuid():
+        flags += ["--user", "--map-root-user"]
+    before = Path(NUMBERS).read_text()
+    with tempfile.TemporaryDirectory(prefix="quell-") as root:
+        done = subprocess.run(
+            ["unshare", *flags, "--kill-child", sys.executable, str(HERE / "reuse_scenes.py"),
+             root, "" if cgroup or os.geteuid() else "bare", scene, *words],
+            env=os.environ | {"PYTHONPATH": str(HERE.parent)}, cwd=root,
+            capture_output=True, text=True, check=False, timeout=100,
+        )  # fmt: skip
+    assert Path(NUMBERS).read_text() == before, "the namespace's pid_max has leaked"
+    if done.stderr.startswith("unshare:"):
+        pytest.skip(f"no PID namespace here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+
+
+# -- from inside -----------------------------------------------------------------------------------
+
+
+def enter(play: Callable[[], None], *, bare: bool) -> None:
+    """Called by the first process: makes the range small, plays in a child, reaps what is orphaned.
+
+    `bare` hides the cgroups, so that nothing but a scan can find a run without its keeper."""
+    Path(NUMBERS).write_text(str(RANGE))
+    for path in cgroups() if bare else ():
+        subprocess.run(["umount", "-l", path], check=True)
+    while (child := os.fork()) and child < RESERVED:  # from here on every number comes again
+        os.waitpid(child, 0)
+    if not child:
+        if os.getpid() < RESERVED:
+            os._exit(0)
+        code = 1
+        try:
+            play()
+            code = 0
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            if code:
+                sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+            os._exit(code)
+    while (ended := os.wait())[0] != child:
+        pass
+    sys.exit(os.waitstatus_to_exitcode(ended[1]))
+
+
+def cgroups() -> list[str]:
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line.split()[4] for line in lines if " - cgroup2 " in line]
+
+
+class Stranger(NamedTuple):
+    """Has a number that was an agent's before, and writes down every signal it gets."""
+
+    pid: int
+    log: Path
+
+    def check(self) -> None:
+        """It was never signalled, not even stopped."""
+        assert alive(self.pid), f"the stranger {self.pid} was killed"
+        assert state_and_parent(self.pid)[0] != "T", f"the stranger {self.pid} was stopped"
+        assert not self.log.read_text(), f"it got signal {self.log.read_text()}"
+
+
+def vacate(pid: int) -> None:
+    """Ends a process of the scene, whoever its parent is, until its number is free."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: is_free(pid))
+
+
+def is_free(pid: int) -> bool:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    return not os.path.exists(f"/proc/{pid}")
+
+
+def take(pid: int, room: Path, deed: str = "") -> Stranger:
+    """A stranger who gets that number, as soon as the kernel gives it again (see taker.py)."""
+    assert is_free(pid), f"{pid} is still somebody's"
+    log = room / f"{pid}.{os.urandom(4).hex()}"
+    words = (str(HERE / "taker.py"), str(pid), str(log), deed)
+    code = TRY_AGAIN
+    while code == TRY_AGAIN:
+        code = subprocess.call([sys.executable, "-I", "-S", *words], timeout=60)
+    assert code == 0, f"{pid} did not come again"
+    eventually(log.exists)
+    return Stranger(int(Path(f"{log}.left").read_text()), log)
+
+
+# -- a program that stands still -------------------------------------------------------------------
+
+
+class Room(NamedTuple):
+    """Where a held program and the scene meet."""
+
+    path: Path
+
+    def whom(self, pid: int) -> None:
+        (self.path / "whom").write_text(str(pid))
+
+    def await_held(self) -> None:
+        eventually((self.path / "held").exists)
+
+    def go(self) -> None:
+        (self.path / "go").touch()
+
+    def argv(self, call: str, inside: str, *program: str) -> list[str]:
+        return [str(HERE / "holder.py"), str(self.path), call, inside, *program]
+
+
+@contextlib.contextmanager
+def keepers_held(room: Room, call: str, inside: str) -> Iterator[None]:
+    """A keeper that is started in here stands still at that call, once it is told whom."""
+    holding = " ".join(room.argv(call, inside))
+    wrapper = room.path / "python"
+    wrapper.write_text(
+        f"""#!/bin/sh
+case "$*" in *keeper/keeper.py*) shift 2; exec {sys.executable} -I -S {holding} "$@";; esac
+exec {sys.executable} "$@"
+"""
+    )
+    wrapper.chmod(0o755)
+    real, sys.executable = sys.executable, str(wrapper)
+    try:
+        yield
+    finally:
+        sys.executable = real
+
+
+def settle_down() -> None:
+    """Lets one clock tick pass: two processes that began within one are told apart otherwise."""
+    pause(0.02)
