@@ -51,7 +51,7 @@ check: $(VENV)/.dev ## format, lint, types, direction of imports, sizes
 	$(BIN)/python -m pytest -q tests/test_house.py
 
 bench: $(VENV)/.dev ## measure quell side by side with its peers
-	@scripts/setup-system
+	@scripts/setup-system e2e
 	$(BIN)/python bench/run.py $(ARGS)
 
 docs: $(VENV)/.dev ## print again those pages that are made from the code

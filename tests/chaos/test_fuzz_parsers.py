@@ -36,7 +36,7 @@ def test_no_bytes_crash_a_reader(name: str, tally: Tally) -> None:
     pieces = st.sampled_from([*SEEDS[name], *HUGE])
     mixed = st.lists(st.one_of(pieces, st.binary(max_size=20)), max_size=3).map(b"".join)
 
-    @fuzzed(60)
+    @fuzzed(40)
     @given(data=st.one_of(st.binary(max_size=200), mixed, cut(SEEDS[name])))
     def tried(data: bytes) -> None:
         TARGETS[name](data)
@@ -44,7 +44,7 @@ def test_no_bytes_crash_a_reader(name: str, tally: Tally) -> None:
     for data in (*SEEDS[name], *DEEP, *LONG, *HUGE):
         TARGETS[name](data)
     tried()
-    tally.broke("hostile bytes for a reader", 60)
+    tally.broke("hostile bytes for a reader", 40)
 
 
 @st.composite

@@ -19,6 +19,8 @@ from keepers import kept
 from quell.core.climbing import Journal
 from quell.core.process import ProcessId
 from quell.core.receipt import Proof, Receipt, Result
+from quell.kinds import kind
+from quell.life.conversation import is_whole
 from quell.processes.journal import read_journal
 from quell.wiring import RealWorld
 from scenes import SLEEPS, started
@@ -99,6 +101,17 @@ def test_a_left_receipt_is_whole_or_nothing(data: st.DataObject) -> None:
     assert receipt is None or (receipt.run == "r1" and isinstance(receipt.agent, str))
     if receipt:
         json.dumps(receipt.to_json(), allow_nan=True)
+
+
+# -- a conversation --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"\xff", b"{"])
+def test_a_senseless_conversation_is_not_whole(tmp_path: Path, line: bytes) -> None:
+    """A conversation whose last record nobody can read is told as torn, and stops no ending"""
+    path = tmp_path / "conversation.jsonl"
+    path.write_bytes(b"{}\n" + line + b"\n")
+    assert is_whole(RealWorld({"HOME": str(tmp_path)}), kind("claude"), str(path)) is False
 
 
 # -- with real agents ------------------------------------------------------------------------------
@@ -182,7 +195,7 @@ def test_a_vandalised_run_directory_saves_nobody(
     for name in dict.fromkeys(spoilt):
         luna = started(house, SLEEPS)
         vandalised(house.state / "runs" / luna.run.id / name, vandal, chance)
-        for look in LOOKS if is_long() else chance.sample(LOOKS, 2):
+        for look in chance.sample(LOOKS, 4 if is_long() else 2):
             shell.run(*look, "--json").check_json()
         assert alive(luna.pid), f"{name}: only looked at, and gone"
         killed = shell.run("kill", "--grace", "0.3", "--json", "luna")
@@ -199,7 +212,7 @@ def test_a_vandalised_directory_of_an_end_that_nobody_saw(
     house: House, shell: Shell, chance: random.Random, vandal: Vandal, tally: Tally
 ) -> None:
     """A run that ended while nobody looked is recorded, whatever its run directory has become"""
-    for name in ("journal", "receipt.json", *(FILES if is_long() else ())):
+    for name in ("journal", "receipt.json", *chance.sample(FILES, 4 if is_long() else 0)):
         luna = started(house, SLEEPS)
         folder = house.state / "runs" / luna.run.id
         os.kill(luna.keeper, 15)

@@ -1,30 +1,15 @@
 """Files read, programs started, and trips to the store, per command and per agent."""
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from fast.counting import cost
+from fast.tracing import statements
 from house import House
-from quell.stores.sqlite import SqliteStore
 
 PER_AGENT = 20  # statements that one more agent adds to `kill all`
 AT_ONCE = 40  # that a kill needs besides
-
-
-@contextmanager
-def statements(house: House) -> Iterator[list[str]]:
-    """Every statement that this house's store is given meanwhile, in one line each."""
-    store = house.quell.world.store
-    assert isinstance(store, SqliteStore)
-    db, told = store._file.db, []
-    db.set_trace_callback(lambda sql: told.append(" ".join(sql.split())))
-    try:
-        yield told
-    finally:
-        db.set_trace_callback(None)
 
 
 def synced(told: list[str]) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fast.test_counts import statements
+from fast.tracing import statements
 from house import House
 from quell.stores.sqlite import SqliteStore
 

@@ -10,7 +10,7 @@ import pytest
 from complaints import FAILED, complaint
 from house import House, alive
 from quell.core.process import process_text
-from quell.processes import identity
+from quell.processes import cgroup, identity
 from scenes import SLEEPS, end, stranger
 from unprivileged import handed_over, unprivileged
 
@@ -156,7 +156,9 @@ def reused(house: House, pid: int, *, told_by: str = "start") -> None:
     with sqlite3.connect(house.state / "quell.db") as db:
         changed = db.execute("UPDATE runs SET process = ?", [process_text(before)])
         assert changed.rowcount == 1
+        [(leaf,)] = db.execute("SELECT cgroup FROM runs").fetchall()
     db.close()
+    cgroup.dissolve(leaf, {pid})  # a stranger never was in it
 
 
 @pytest.mark.parametrize("target", ["luna", "PID", "all"])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from cgroups import inside, mounted
 from house import House, alive, descendants, eventually
 from quell.core.receipt import Receipt
 from quell.core.run import Run
@@ -17,7 +18,6 @@ from quell.habits import HABITS
 from quell.life.adopt import AdoptWish
 from quell.life.stop import StopWish
 from quell.processes import identity
-from real.test_cgroup import inside, mounted
 from scenes import adopted, end, removed, started, stranger
 
 needs_cgroup = pytest.mark.skipif(mounted() is None, reason="no cgroup v2 that this user may write")

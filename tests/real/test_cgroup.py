@@ -10,22 +10,12 @@ from typing import Any
 
 import pytest
 
+from cgroups import inside, mounted
 from house import House, alive, eventually
 from quell.core.run import Run
 from quell.processes import cgroup, launching
 from scenes import end, removed, started
 from shells import run_of
-
-
-def mounted() -> Path | None:
-    """Where cgroup v2 is, if this user may make groups in its own."""
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        if " - cgroup2 " in line:
-            own = Path("/proc/self/cgroup").read_text().split("0::", 1)[1].split("\n")[0]
-            place = Path(line.split()[4] + own.rstrip("/"))
-            return place if os.access(place, os.W_OK) else None
-    return None
-
 
 pytestmark = pytest.mark.skipif(mounted() is None, reason="no cgroup v2 that this user may write")
 
@@ -40,10 +30,6 @@ def group() -> Iterator[Path]:
     yield path
     for inner in (*path.glob("*/"), path):
         eventually(lambda inner=inner: removed(inner))
-
-
-def inside(path: str) -> set[int]:
-    return {int(pid) for pid in Path(path, "cgroup.procs").read_text().split()}
 
 
 def spawned(house: House, habit: str, **wish: Any) -> Run:

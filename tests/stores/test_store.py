@@ -104,6 +104,19 @@ def test_being_born_twice_changes_nothing(store: Store, live: Callable[[Store], 
     assert trail(store) == told
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_birth_that_is_told_after_the_end_changes_nothing(store: Store, *, seen: bool) -> None:
+    """Two commands tidy up after a dead spawner: one tells of the birth when the other is done."""
+    run = spawned(store)
+    alive = run._replace(process=a_process())
+    end = (alive if seen else run)._replace(ending=KILLED)
+    store.end(end, a_receipt(run), ())
+    before = known(store)
+    store.born(alive)
+    assert known(store) == before
+    assert not before.live
+
+
 def test_another_process_cannot_be_born_into_a_running_run(store: Store) -> None:
     run = running(store)
     with pytest.raises(IllegalTransition):

@@ -136,6 +136,10 @@ def climb(world: "World", doomed: Sequence[Doomed]) -> dict[str, Fall]:
 
 def finished(world: "World", fallen: Sequence[tuple[Doomed, Fall]], way: Way) -> dict[str, Receipt]:
     """By run. Until it is written down, each keeper's journal speaks for it."""
+    if len(fallen) > 1 and any(asked_of(one, way).cleanup for one, _ in fallen):
+        # Each sees in the books whether another still works in the worktree that it tidies up.
+        alone = [finished(world, [each], way) for each in fallen]
+        return {run: receipt for one in alone for run, receipt in one.items()}
     receipts = [finish(world, one, fall, way) for one, fall in fallen]
     kept = recorded_all(world, fallen, receipts)
     return {
@@ -144,10 +148,14 @@ def finished(world: "World", fallen: Sequence[tuple[Doomed, Fall]], way: Way) ->
     }
 
 
+def asked_of(one: Doomed, way: Way) -> Ending:
+    return one.run.ending or way.ending_of(one.run.id)
+
+
 def finish(world: "World", one: Doomed, fall: Fall, way: Way) -> Receipt:
     """Closes the pane last: closing it first would hang up a program in the middle of a write."""
     pane, trouble = closed_pane(world, one.run, fall)
-    asked = one.run.ending or way.ending_of(one.run.id)
+    asked = asked_of(one, way)
     receipt = receipt_of(one.run, one.agent, fall, asked, world.now())._replace(
         pane=pane,
         # Looked up again: a program writes its last words as it leaves, and KILL cuts them short.
@@ -164,7 +172,7 @@ def mirrored_end(one: Doomed, fall: Fall, receipt: Receipt, way: Way) -> Receipt
     """The registry file's row too, if it has one."""
     if one.mirrored is None or fall.survivors:
         return receipt
-    asked = one.run.ending or way.ending_of(one.run.id)
+    asked = asked_of(one, way)
     trouble = write_end(one.mirrored, asked, receipt, capture_id=way.capture_id)
     return receipt._replace(warnings=(*receipt.warnings, *trouble))
 

@@ -62,7 +62,7 @@ def settled(world: World, run: Run, seen: Seen) -> Run | None:
         world.kernel.discard(world.rundir(run.id))
         give_up_leaf(world, run)
         return None
-    return run
+    return run if run.live else None  # somebody may have ended it meanwhile
 
 
 def give_up_leaf(world: World, run: Run) -> None:

@@ -46,12 +46,14 @@ class SqliteStore(Endings):
                 self.teamwork.begin(agent, run)
 
     def born(self, run: Run) -> None:
-        """Told twice of the same process, nothing changes."""
+        """Told twice of the same process, nothing changes; nor when its end was told first."""
         with self._file.writing(NORMAL) as db:
             known = self._known(run.id)
-            settled = known.state in {State.RUNNING, State.STOPPING}
+            settled = known.state is not State.SPAWNING
             if settled and known.process and run.process and known.process.same_as(run.process):
                 return
+            if known.state is State.ENDED and known.process is None:
+                return  # whoever ended it had not seen it
             state = step(known.state, Happening.BORN)
             owner = None if known.state is State.SPAWNING else known.owner
             db.execute(rows.MOVE_RUN, [*rows.whereabouts(run), run.id])
