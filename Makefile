@@ -36,9 +36,9 @@ e2e: $(VENV)/.dev ## the real Claude Code against a stand-in for its model; writ
 	$(BIN)/python -m pytest --timeout 300 tests/e2e $(ARGS)
 
 # Another seed each time, printed at the top; make chaos SEED=7 repeats that of 7.
-chaos: export QUELL_CHAOS := long
+chaos: export QUELL_CHAOS := $(if $(QUICK),short,long)
 chaos: export QUELL_CHAOS_SEED := $(or $(SEED),$(shell date +%s))
-chaos: $(VENV)/.dev ## break quell on purpose, for minutes; SEED=7 to repeat; writes docs/chaos.md
+chaos: $(VENV)/.dev ## break quell on purpose, for half an hour; QUICK=1 for minutes, SEED=7 to repeat; writes docs/chaos.md
 	@scripts/setup-system test
 	$(BIN)/python -m pytest --timeout 600 tests/chaos $(ARGS)
 

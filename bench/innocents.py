@@ -61,7 +61,7 @@ def reused(bench: Bench, name: str, trials: int) -> dict[str, Any]:
         return {"trials": 0, "hit": 0, "said": str(error)}
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["no word"])[-1]
-        return {"trials": 0, "hit": 0, "said": why}
+        return {"trials": 0, "hit": 0, "said": why.partition(" <function")[0]}
     return json.loads(done.stdout)
 
 

@@ -59,7 +59,7 @@ SHORT = """
 *Left something*: trials after which a process of the agent was alive, over all habits. *Said done*:
 those among them in which the command reported that the agent was ended. *Innocents hit*: trials in
 which something else was ended (a process that got the PID, a tmux session with a longer name).
-Times are for one obedient agent.
+*Adopted*: started by hand, and adopted before its habit showed. Times are for one obedient agent.
 """
 
 SURVIVORS = """

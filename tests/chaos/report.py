@@ -10,8 +10,9 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "chaos.md"
 class Tally:
     """Counted over one run: faults by their name, and the promises that held."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, version: str) -> None:
         self.seed = seed
+        self.version = version  # long or short
         self.faults: Counter[str] = Counter()
         self.promises: dict[str, list[str]] = {}  # by the test file's name
 
@@ -37,9 +38,9 @@ def page(tally: Tally) -> str:
 # Broken on purpose
 
 `make chaos` breaks quell in every way below and then looks at what is left: processes, rows, tasks,
-receipts. It writes this page only if nothing was lost. Seed {tally.seed}, Linux
-{platform.release()}, Python {platform.python_version()}. The same seed breaks it in the same way:
-`make chaos SEED={tally.seed}`.
+receipts. It writes this page only if nothing was lost. This was the {tally.version} version, on
+Linux {platform.release()} with Python {platform.python_version()}. The same seed makes the same
+choices: `make chaos SEED={tally.seed}{"" if tally.version == "long" else " QUICK=1"}`.
 
 ## How often
 
