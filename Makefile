@@ -40,7 +40,7 @@ chaos: export QUELL_CHAOS := $(if $(QUICK),short,long)
 chaos: export QUELL_CHAOS_SEED := $(or $(SEED),$(shell date +%s))
 chaos: $(VENV)/.dev ## break quell on purpose, for half an hour; QUICK=1 for minutes, SEED=7 to repeat; writes docs/chaos.md
 	@scripts/setup-system test
-	$(BIN)/python -m pytest --timeout 600 tests/chaos $(ARGS)
+	$(BIN)/python -m pytest --timeout 600 -o faulthandler_timeout=580 tests/chaos $(ARGS)
 
 check: $(VENV)/.dev ## format, lint, types, direction of imports, sizes
 	$(BIN)/ruff format --check
