@@ -1,14 +1,12 @@
 """The command line as click knows it: for help, completion, and whatever is not plain."""
 
 import importlib
-import os
-import sys
 from typing import Any
 
 import click
 
 from quell.core.errors import BadRequest
-from quell.faces import exits
+from quell.faces import exits, say
 from quell.faces.cli import ALIASES, VERBS
 
 
@@ -38,7 +36,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:  # the reader has left; click would call that a failure
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            say.nothing_more()
             return exits.Exit.DONE
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -55,9 +55,7 @@ def looked_at(world: "World", run: Run, way: Way, warnings: tuple[str, ...]) -> 
     if run.process is None and run.keeper is None:
         run = seen_in_pane(world, run)
     if run.process is None and run.keeper is None:
-        world.kernel.cancel(world.rundir(run.id))
-        # A keeper gives its name before it looks whether it was called off: look for it again.
-        run = born(run, world.kernel.journal(world.rundir(run.id)))
+        run = born(run, world.kernel.cancel(world.rundir(run.id)))
     if run.process is None and run.keeper is None:
         return no_process(world, run, agent, way)
     terminal = world.place(run.place.name)

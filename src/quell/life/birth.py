@@ -39,9 +39,7 @@ def seen_born(world: World, run: Run, journal: Journal) -> Run:
 def called_off(world: World, run: Run, why: str) -> None:
     """Nothing of it will come any more, and what came unseen is ended."""
     rundir = world.rundir(run.id)
-    world.kernel.cancel(rundir)
-    # Looked at after that: a keeper gives its name before it looks whether it was called off.
-    journal = world.kernel.journal(rundir)
+    journal = world.kernel.cancel(rundir)
     if journal.keeper is None or journal.ended:
         world.kernel.discard(rundir)
         record_end(world, run, journal._replace(failure=why, ended=True))
@@ -76,15 +74,11 @@ def free_name(world: World, name: str) -> None:
 
 
 def _taken_back(world: World, run: Run) -> bool:
-    """Whether no keeper has taken the order of a dead spawner, nor ever will.
-
-    A keeper gives its name before it looks whether it was called off; whoever calls it off looks
-    for the name after that. So one of the two sees the other, however they meet."""
+    """Whether no keeper has taken the order of a dead spawner, nor ever will."""
     rundir = world.rundir(run.id)
     if world.kernel.journal(rundir).keeper:
         return False
-    world.kernel.cancel(rundir)
-    if world.kernel.journal(rundir).keeper or world.kernel.stamps().get(run.id):
+    if world.kernel.cancel(rundir).keeper or world.kernel.stamps().get(run.id):
         return False
     world.kernel.discard(rundir)
     return True

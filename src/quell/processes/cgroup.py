@@ -90,6 +90,9 @@ def is_empty(path: str) -> bool:
 
 
 def pids(path: str) -> set[int]:
+    """Who is in it; nobody where there is none."""
+    if not path:
+        return set()
     try:
         with open(path + "/cgroup.procs", "rb") as file:
             return {int(pid) for pid in file.read().split()}

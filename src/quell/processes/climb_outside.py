@@ -165,7 +165,7 @@ class OutsideClimb:
 
     def _somebody_hides(self) -> bool:
         """Whether the cgroup holds one of ours whom no scan catches: it hops from pid to pid."""
-        inside = cgroup.pids(self.target.cgroup) if self.target.cgroup else set[int]()
+        inside = cgroup.pids(self.target.cgroup)
         return bool(inside and inside - self._spared())
 
     def _spared(self) -> set[int]:
@@ -226,9 +226,8 @@ class OutsideClimb:
 
     def _kill(self, fresh: list[int]) -> None:
         """Stopped before it is killed, until no look finds more, so that nothing forks away."""
-        inside = cgroup.pids(self.target.cgroup) if self.target.cgroup else set[int]()
-        spared = self._spared()
-        alone = inside and not inside & spared and self._may_kill_at_once()
+        inside = cgroup.pids(self.target.cgroup)
+        alone = inside and not inside & self._spared() and self._may_kill_at_once()
         if alone and cgroup.kill(self.target.cgroup):
             for pid in inside & set(self.fds):
                 self.signalled[pid] = signal.SIGKILL
@@ -256,8 +255,7 @@ class OutsideClimb:
     def _fallen(self, proof: Proof) -> Fall:
         journal = read_journal(self.target.rundir) if self.target.rundir else read_journal("")
         if not self.fds and self.target.cgroup:
-            spared = self._spared()
-            cgroup.dissolve(self.target.cgroup, spared)
+            cgroup.dissolve(self.target.cgroup, self._spared())
         dead = [member for pid, member in self.found.items() if pid not in self.fds]
         return Fall(
             run=self.target.run,

@@ -142,13 +142,16 @@ class LinuxKernel:
         rows = [row for row in Table().rows.values() if row.pgid == stat.front]
         return tuple(row.pid for row in sorted(rows, key=lambda row: (row.start, row.pid)))
 
-    def cancel(self, rundir: str) -> None:
-        from quell.processes.journal import ask_end
+    def cancel(self, rundir: str) -> Journal:
+        """Calls an order off. The journal is read after that, and a keeper gives its name before it
+        looks whether it was called off: so one of the two sees the other, however they meet."""
+        from quell.processes.journal import ask_end, read_journal
 
         try:
             ask_end(rundir, 0.0)
         except OSError:
             pass  # never prepared, so no keeper can start there; or a full disk, where none can
+        return read_journal(rundir)
 
     def detach(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         launching.detach(command, env)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from quell.core.climbing import Target
 from quell.core.process import Gone, Member, ProcessId
+from quell.processes import cgroup
 from quell.processes.identity import Stat, boot_id, inode_at, look, numbers_in_turn
 from quell.processes.table import Table, member
 
@@ -46,7 +47,7 @@ def members_of(
     if not target.alone:
         for pid in table.stamps.get(target.run, ()):
             via.setdefault(pid, "stamp")
-        for pid in _in_cgroup(target.cgroup):
+        for pid in sorted(cgroup.pids(target.cgroup)):
             via.setdefault(pid, "cgroup")
     via = {pid: word for pid, word in via.items() if pid not in spared}
     _grow(via, led, target, table, spared)
@@ -131,16 +132,6 @@ def _grow(via: dict[int, str], led: _Led, target: Target, table: Table, spared: 
             grown = True
 
 
-def _in_cgroup(path: str) -> list[int]:
-    if not path:
-        return []
-    try:
-        with open(path + "/cgroup.procs", "rb") as file:
-            return [int(pid) for pid in file.read().split()]
-    except OSError:
-        return []
-
-
 def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) -> set[int]:
     """Pids that no ending of this run may signal."""
     mine = {process.pid for _, process in seeds(target) if _has(table, process)}
@@ -165,7 +156,7 @@ def _held(target: Target, table: Table) -> set[int]:
     if target.alone:
         return set()
     others = {pid for run, pids in table.stamps.items() if run != target.run for pid in pids}
-    return set(_in_cgroup(target.cgroup)) - others
+    return set(cgroup.pids(target.cgroup)) - others
 
 
 def _panes_of_others(server: int, table: Table, named: set[int], spared: set[int]) -> set[int]:

@@ -1,7 +1,6 @@
 """The command line: one file a verb, each imported only when it is called."""
 
 import io
-import os
 import sys
 
 from quell.core.errors import QuellError
@@ -59,7 +58,7 @@ def main() -> None:
         say.err("interrupted")
         code = exits.Exit.INTERRUPTED
     except BrokenPipeError:  # the reader has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        say.nothing_more()
         code = exits.Exit.DONE
     sys.exit(int(code))
 
