@@ -1,13 +1,12 @@
 """circus with an agent as a watcher, told to stop its children too."""
 
-import subprocess
 from collections.abc import Mapping, Sequence
 
 from peers import PINS, Peers
 from workshop import Bench
 
-from house import eventually
-from ways import GRACE, Said, Started
+from ways import Said, Started
+from ways.daemon import Daemon
 from ways.hands import Done, agent_script, command, written_pid
 
 WATCHER = """
@@ -29,33 +28,15 @@ include = {place}/agents/*.ini
 """
 
 
-class Circus:
+class Circus(Daemon):
     name = "circus, stop_children"
     version = PINS["circus"]
-    grace = GRACE
 
     def __init__(self, bench: Bench, peers: Peers) -> None:
-        self.bench = bench
-        self.peers = peers
-        self.place = bench.root / "circus"
-        self.server: subprocess.Popen[bytes] | None = None
-
-    def unavailable(self) -> str:
-        return self.peers.missing()
+        super().__init__(bench, peers, "circus")
 
     def open(self) -> None:
-        (self.place / "agents").mkdir(parents=True, exist_ok=True)
-        for old in (self.place / "agents").iterdir():
-            old.unlink()
-        (self.place / "conf").write_text(ARBITER.format(place=self.place))
-        self.server = subprocess.Popen(
-            [str(self.peers.bin / "circusd"), str(self.place / "conf")],
-            env=self.peers.env,
-            stdin=subprocess.DEVNULL,
-            stdout=(self.place / "log").open("wb"),
-            stderr=subprocess.STDOUT,
-        )
-        eventually(lambda: self.control("list").code == 0)
+        self.serve([str(self.peers.bin / "circusd"), str(self.place / "conf")], ARBITER, "list")
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> Started:
         script = agent_script(self.bench, name, argv, env)
@@ -74,11 +55,6 @@ class Circus:
     def end_all(self, started: Sequence[Started]) -> Said:
         """One command for all of its watchers."""
         return said(self.control("stop", "--waiting"))
-
-    def close(self) -> None:
-        if self.server:
-            self.server.terminate()
-            self.server.wait(20)
 
     def control(self, *words: str) -> Done:
         endpoint = f"ipc://{self.place}/endpoint"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cgroups import inside, mounted
+from cgroups import inside, mounted, own_cgroup
 from house import House, alive, descendants, eventually
 from quell.core.receipt import Receipt
 from quell.core.run import Run
@@ -123,11 +123,7 @@ def test_the_answer_says_that_a_cgroup_holds_it(house: House) -> None:
 @needs_cgroup
 def test_a_leaf_lies_below_the_agents_own_cgroup(house: House) -> None:
     """An adopted agent stays below the cgroup that it was in, so that its limits hold"""
-    place = mounted()
-    assert place
-    own = place / f"test-{os.getpid()}-{os.urandom(3).hex()}"
-    own.mkdir()
-    try:
+    with own_cgroup() as own:
         pid, _ = stranger(house, "child(SLEEP)\ntell()\nsleep()")
         for one in descendants():
             (own / "cgroup.procs").write_text(str(one))
@@ -135,18 +131,12 @@ def test_a_leaf_lies_below_the_agents_own_cgroup(house: House) -> None:
         assert Path(run.cgroup).parent == own
         assert len(inside(run.cgroup)) == 2
         killed(house)
-    finally:
-        eventually(lambda: removed(own))
 
 
 @needs_cgroup
 def test_a_member_in_another_cgroup_stays_there(house: House) -> None:
     """A process in a cgroup of its own keeps its limits, and is ended all the same"""
-    place = mounted()
-    assert place
-    own = place / f"test-{os.getpid()}-{os.urandom(3).hex()}"
-    own.mkdir()
-    try:
+    with own_cgroup() as own:
         pid, _ = stranger(house, "child(SLEEP)\ntell()\nsleep()")
         (child,) = set(descendants()) - {pid}
         (own / "cgroup.procs").write_text(str(child))
@@ -154,8 +144,6 @@ def test_a_member_in_another_cgroup_stays_there(house: House) -> None:
         assert inside(run.cgroup) == {pid}
         killed(house)
         assert not alive(child)
-    finally:
-        eventually(lambda: removed(own))
 
 
 @needs_cgroup

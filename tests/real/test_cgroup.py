@@ -1,7 +1,6 @@
 """The cgroup of a run: made, entered, killed at once, and believed only as far as it knows."""
 
 import importlib
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from cgroups import inside, mounted
+from cgroups import inside, mounted, own_cgroup
 from house import House, alive, eventually
 from quell.core.run import Run
 from quell.processes import cgroup, launching
-from scenes import end, removed, started
+from scenes import end, started
 from shells import run_of
 
 pytestmark = pytest.mark.skipif(mounted() is None, reason="no cgroup v2 that this user may write")
@@ -23,13 +22,8 @@ pytestmark = pytest.mark.skipif(mounted() is None, reason="no cgroup v2 that thi
 @pytest.fixture
 def group() -> Iterator[Path]:
     """A cgroup of the test's own."""
-    place = mounted()
-    assert place
-    path = place / f"test-{os.getpid()}-{os.urandom(3).hex()}"
-    path.mkdir()
-    yield path
-    for inner in (*path.glob("*/"), path):
-        eventually(lambda inner=inner: removed(inner))
+    with own_cgroup() as path:
+        yield path
 
 
 def spawned(house: House, habit: str, **wish: Any) -> Run:
