@@ -1,4 +1,4 @@
-"""What quell promises to cost, and whether this run kept to it. The one place with the numbers."""
+"""What knell promises to cost, and whether this run kept to it. The one place with the numbers."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -9,7 +9,7 @@ from summary import OURS, Results, crowds, one_ending, verdicts
 from tables import NONE, table
 
 ADOPTED = "adopted"  # found from the outside: nothing is promised for it but "none found"
-KILL_ALL = "quell kill all"
+KILL_ALL = "knell kill all"
 Measured = tuple[str, bool] | None  # the figure in words, and whether it is within the budget
 
 
@@ -71,7 +71,7 @@ def kill_to_death(results: Results) -> Measured:
 
 def against_hcom(results: Results) -> Measured:
     ours, theirs = (
-        one_ending(results, way, "obedient") for way in ("quell, keeper only", "hcom kill")
+        one_ending(results, way, "obedient") for way in ("knell, keeper only", "hcom kill")
     )
     if not ours.trials or not theirs.returned:
         return None
@@ -151,10 +151,65 @@ def heartbeats(results: Results) -> Measured:
     return None if found is None else (f"{found:,} a second", found >= 10_000)
 
 
+def far_kill(results: Results) -> Measured:
+    found = deep(results, "fleet", "scale", "kill_one_ms", "median")
+    return None if found is None else (duration(found), found < 500)
+
+
+def far_kill_all(results: Results) -> Measured:
+    found = deep(results, "fleet", "scale", "kill_all", "last_receipt_s")
+    return None if found is None else (f"{found:g} s", found <= 60)
+
+
+def idle_database(results: Results) -> Measured:
+    found = deep(results, "fleet", "scale", "idle", "cores")
+    return None if found is None else (f"{found:.2f} of a core", found < 0.5)
+
+
+def kill_at_home(results: Results) -> Measured:
+    """The worst state of the fleet's database."""
+    found = [one["ratio"] for one in (deep(results, "fleet", "local") or {}).values()]
+    return (f"{max(found):.3f} at most", max(found) <= 1.05) if found else None
+
+
+def under(limit: float, unit: str, *keys: str) -> Callable[[Results], Measured]:
+    """A figure of its own."""
+
+    def measure(results: Results) -> Measured:
+        found = deep(results, *keys)
+        return None if found is None else (f"{found:g} {unit}", found <= limit)
+
+    return measure
+
+
+def state_a_run(results: Results) -> Measured:
+    """In the store, and in the run's own directory."""
+    rows, files = (
+        deep(results, "growth", "bytes_a_run"),
+        deep(results, "growth", "rundir_a_run", "bytes_on_disk"),
+    )
+    if rows is None or files is None:
+        return None
+    told = f"{rows / 1000:.1f} kB in the store, {files / 1000:.1f} kB on the disk beside it"
+    return told, rows + files <= 4096
+
+
+def receipts_found(results: Results) -> Measured:
+    found = deep(results, "faces", "receipts", "found_ms")
+    if not found:
+        return None
+    most = max(one["median"] for one in found.values())
+    return duration(most), most <= 200
+
+
+TOP_FIRST = ("faces", "first", "top", "knell top, its first rows")
+WEB_FIRST = ("faces", "first", "web", "knell web, its first page")
+KEPT_WHY = "the store has the receipt and the audit trail, the directory what restores a lost store"
+
 BUDGETS = (
     Budget("survivors, every habit, under a keeper", "0", survivors),
     Budget(
-        "`list`, 1 agent", "6 x the floor", at_most(6, "starts", "commands", "quell list, 1 agent")
+        "`list`, 1 agent", "6 x the floor", at_most(6, "starts", "commands", "knell list, 1 agent")
     ),
     Budget("`list`, 1000 agents", "10 x the floor", at_most(10, "many", "list", "1000")),
     Budget("`kill`, obedient, until all is gone", "8 x the floor", kill_to_death),
@@ -171,6 +226,19 @@ BUDGETS = (
     Budget("keeper, added to the start", "40 ms", keeper_start),
     Budget("`watch` with 200 agents", "2 % of a core", watcher),
     Budget("heartbeats", "10,000 a second", heartbeats),
+    Budget("`top`, its first rows", "2.5 x `import textual.app`", at_most(2.5, *TOP_FIRST)),
+    Budget("`top` with 200 agents", "2 % of a core", under(2, "%", "faces", "top_cpu_percent")),
+    Budget("`top`, a key in 5,000 rows", "100 ms", under(100, "ms", "faces", "scroll_ms", "max")),
+    Budget("`web`, its first page", "3 x `import starlette, uvicorn`", at_most(3, *WEB_FIRST)),
+    Budget("`web`, 10 browsers, 200 agents", "120 MB", under(120, "MB", "faces", "web_memory_mb")),
+    Budget("`web`, one browser that rests", "1 %", under(1, "%", "faces", "web_idle_percent")),
+    Budget("an event, on the page", "0.3 s", under(300, "ms", "faces", "news_ms", "median")),
+    Budget("a search in 10,000 receipts", "200 ms", receipts_found),
+    Budget("what an ended run leaves", "4 kB", state_a_run, KEPT_WHY),
+    Budget("kill on another host, 1,000 idle: order to receipt", "0.5 s", far_kill),
+    Budget("`kill all@*` of 20,000 agents: last receipt", "60 s", far_kill_all),
+    Budget("the fleet's database with 1,000 idle hosts", "0.5 of a core", idle_database),
+    Budget("`kill` at home while that database fails", "1.05 x without a fleet", kill_at_home),
 )
 
 

@@ -63,7 +63,7 @@ def heat_map(words: Words, heat: Heat) -> str:
     headed(drawing, words)
     for number, column in enumerate(heat.columns):
         at = (left + CELL_WIDE * (number + 0.5), top - 8)
-        drawing.text(column, at, Pen(bold=column.startswith("quell"), turned=SLANT))
+        drawing.text(column, at, Pen(bold=column.startswith("knell"), turned=SLANT))
     for across, row in enumerate(heat.rows):
         y = top + CELL_HIGH * across
         drawing.text(row, (left - 10, y + CELL_HIGH / 2), Pen(anchor="end"))
@@ -131,7 +131,7 @@ def bar_chart(words: Words, legend: Sequence[str], groups: Sequence[Group]) -> s
     for number, group in enumerate(groups):
         y = top + high * number + GAP / 2
         middle = y + BAR * len(legend) / 2
-        bold = group.name.startswith("quell")
+        bold = group.name.startswith("knell")
         drawing.text(group.name, (left - 10, middle), Pen(anchor="end", bold=bold))
         for place, (value, text) in enumerate(zip(group.values, group.texts, strict=True)):
             long = scale.of(value) * across if value is not None else 0.0
@@ -202,7 +202,7 @@ def line_chart(
         drawn = [
             (left + xs.of(x) * PLOT[0], top + (1 - ys.of(y)) * PLOT[1]) for x, y in sorted(line)
         ]
-        drawing.line(drawn, ink, 3 if name.startswith("quell") else 2)
+        drawing.line(drawn, ink, 3 if name.startswith("knell") else 2)
         for at in drawn:
             drawing.shape(marker(at, number), ink)
         ends.append((drawn[-1], number, name))
@@ -210,7 +210,7 @@ def line_chart(
         ink, label = INKS[number % len(INKS)], (left + PLOT[0] + 26, y)
         drawing.line([last, label], ink, 0.6)
         drawing.shape(marker(label, number), ink)
-        pen = PLAIN._replace(bold=name.startswith("quell"))
+        pen = PLAIN._replace(bold=name.startswith("knell"))
         drawing.text(name, (label[0] + 10, y), pen)
     return drawing.finish(words.title, words.told)
 

@@ -1,4 +1,4 @@
-"""The tables of what quell costs while it waits: the keeper, and a store that grows old."""
+"""The tables of what knell costs while it waits: the keeper, and a store that grows old."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ store{beside}.
 
 
 def cost_told(results: Results) -> str:
-    """In a sentence what quell takes for itself; "" if that was not measured."""
+    """In a sentence what knell takes for itself; "" if that was not measured."""
     found = results.get("keeper") or {}
     weights = [one["proportional_kb"] / 1024 for one in (found.get("agents") or {}).values()]
     told = [f"a keeper of {max(weights):.1f} MB for each agent"] if weights else []
@@ -24,10 +24,10 @@ def cost_told(results: Results) -> str:
         told.append(f"{duration(birth['median'] - bare['median'])} more at its start")
     watchers = (results.get("watch") or {}).get("watcher") or {}
     told += [
-        f"for `quell watch`, where it is used, {one['percent_of_a_core']} % of a core with {name}"
+        f"for `knell watch`, where it is used, {one['percent_of_a_core']} % of a core with {name}"
         for name, one in list(watchers.items())[:1]
     ]
-    return f"What quell costs: {'; '.join(told)}." if told else ""
+    return f"What knell costs: {'; '.join(told)}." if told else ""
 
 
 def cost_part(results: Results) -> str:
@@ -91,7 +91,7 @@ def growth_table(growth: dict[str, Any]) -> str:
     verbs = growth["verbs"]
     sizes = list(dict.fromkeys(size for found in verbs.values() for size in found))
     rows = [
-        [verb if verb.startswith("floor") else f"`quell {verb}`"]
+        [verb if verb.startswith("floor") else f"`knell {verb}`"]
         + [growth_cell(found.get(size)) for size in sizes]
         for verb, found in verbs.items()
     ]

@@ -10,8 +10,8 @@ from watch import SLEEPS, crowd, sizes, ticks
 from workshop import Bench, spread, timed
 
 from house import pause
-from quell.core.climbing import Order
-from quell.processes.launching import await_birth, keeper_argv, prepare
+from knell.core.ports.keepers import Order
+from knell.processes.keepers import await_birth, keeper_argv, prepare
 
 SECONDS = 2.0  # for which the keepers' CPU time is counted
 
@@ -42,18 +42,18 @@ def weight(bench: Bench, agents: int) -> dict[str, Any]:
             f"cpu_ticks_in_{SECONDS:g}_s": sum(map(ticks, keepers)) - begun,
         }
     finally:
-        bench.call(bench.quell, "kill", "all", "--force")
+        bench.call(bench.knell, "kill", "all", "--force")
 
 
 def keepers_of(bench: Bench) -> list[int]:
     """Each is the parent of its agent."""
-    agents = json.loads(bench.must(bench.quell, "list", "--json"))["agents"]
+    agents = json.loads(bench.must(bench.knell, "list", "--json"))["agents"]
     stats = [Path(f"/proc/{agent['pid']}/stat").read_text() for agent in agents]
     return [int(stat.rsplit(")", 1)[1].split()[1]) for stat in stats]
 
 
 def births(bench: Bench, trials: int) -> list[float]:
-    """From starting the keeper to the agent's first instruction, without the quell command."""
+    """From starting the keeper to the agent's first instruction, without the knell command."""
     times = []
     for number in range(trials * 5):
         rundir = str(bench.root / "births" / f"{number}")

@@ -1,4 +1,4 @@
-"""Measures how quell grows with its history: one store that remembers 100,000 ended runs."""
+"""Measures how knell grows with its history: one store that remembers 100,000 ended runs."""
 
 import json
 import random
@@ -42,9 +42,9 @@ def growth_figures(bench: Bench, trials: int, sizes: tuple[int, ...] = RUNS) -> 
     `store_mb` is by the same number. `kill NAME` ends one live agent on that store.
     """
     home = bench.root / "grown"
-    env = bench.env | {"QUELL_HOME": str(home)}
+    env = bench.env | {"KNELL_HOME": str(home)}
     run = model_run(bench, env)
-    store = home / "quell.db"
+    store = home / "knell.db"
     life, written = read_life(store, run), 0
     found: dict[str, dict[str, Any]] = {}
     weights: dict[str, int] = {}
@@ -70,10 +70,10 @@ def timed_verbs(bench: Bench, env: dict[str, str], trials: int) -> dict[str, Any
     rounds = [verb for verb in (*times, *VERBS) if verb != "kill NAME" for _ in range(trials)]
     random.shuffle(rounds)
     for verb in rounds:
-        words = (bench.quell, *VERBS[verb]) if verb in VERBS else (bench.python, "-c", "pass")
+        words = (bench.knell, *VERBS[verb]) if verb in VERBS else (bench.python, "-c", "pass")
         times.setdefault(verb, []).append(told(bench, env, words))
         if verb == "spawn":
-            ending = (bench.quell, *VERBS["kill NAME"])
+            ending = (bench.knell, *VERBS["kill NAME"])
             times.setdefault("kill NAME", []).append(told(bench, env, ending))
     return against(times)
 
@@ -90,10 +90,10 @@ def told(bench: Bench, env: dict[str, str], argv: tuple[str, ...]) -> float:
 
 def model_run(bench: Bench, env: dict[str, str]) -> str:
     """One agent with a child, spawned and killed for real; the id of its run."""
-    spawn = (bench.quell, "spawn", "--json", "--in", "headless", "--name", MODEL)
+    spawn = (bench.knell, "spawn", "--json", "--in", "headless", "--name", MODEL)
     argv = (*spawn, "--", "sh", "-c", "sleep 600; true")
     done = subprocess.run(argv, env=env, cwd=bench.root, capture_output=True, check=True)
-    told(bench, env, (bench.quell, "kill", MODEL))
+    told(bench, env, (bench.knell, "kill", MODEL))
     return json.loads(done.stdout)["agents"][0]["run"]
 
 

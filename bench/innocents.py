@@ -20,7 +20,7 @@ from typing import Any
 from reuse import LEAVES
 from ways import Said, Way, all_ways
 from ways.hands import agent_script, command, written_pid
-from ways.quells import Adopted, Spawned, said
+from ways.knells import Adopted, Spawned, said
 from ways.tmux import KillSession
 from workshop import Bench
 
@@ -101,7 +101,7 @@ def one_prefixed(
         bench,
         name,
         [bench.python, "-S", "-c", LEAVES],
-        {"QUELL_READY": str(ready), "GO": str(go)},
+        {"KNELL_READY": str(ready), "GO": str(go)},
     )
     end = in_session(terminal, way, name, script)
     eventually(ready.exists)
@@ -124,15 +124,15 @@ def in_session(
     if isinstance(way, Adopted) or not isinstance(way, Spawned):
         terminal.new_session(name, str(script))
     if isinstance(way, Adopted):
-        told = way.quell("adopt", *server, "--name", name, f"session:{name}")
+        told = way.knell("adopt", *server, "--name", name, f"session:{name}")
     elif isinstance(way, Spawned):
         words = ("spawn", "--in", "tmux", *server, "--session", name, "--name", name)
-        told = command([*way.within, way.bench.quell, *words, "--", str(script)], way.env)
+        told = command([*way.within, way.bench.knell, *words, "--", str(script)], way.env)
     else:
         return lambda: said_of(terminal, name)
     if told.code:
-        raise RuntimeError(f"quell: {told.last}")
-    return lambda: said_by_quell(way, name)
+        raise RuntimeError(f"knell: {told.last}")
+    return lambda: said_by_knell(way, name)
 
 
 def said_of(terminal: KillSession, name: str) -> Said:
@@ -140,7 +140,7 @@ def said_of(terminal: KillSession, name: str) -> Said:
     return Said(told.code == 0, told.last or f"exit status {told.code}")
 
 
-def said_by_quell(way: Spawned, name: str) -> Said:
+def said_by_knell(way: Spawned, name: str) -> Said:
     """By its session, as tmux would be told, and then by its name."""
-    told = [said(way.quell("kill", target)) for target in (f"session:{name}", name)]
+    told = [said(way.knell("kill", target)) for target in (f"session:{name}", name)]
     return Said(all(each.success for each in told), "; ".join(each.text for each in told))

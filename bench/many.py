@@ -15,7 +15,7 @@ from workshop import Bench, against, spread, timed
 
 from house import descendants, eventually
 
-QUELL = "quell kill all"
+KNELL = "knell kill all"
 # Ways of other people with one command for all of theirs, by the words their names begin with.
 PEERS = ("psutil", "tmux", "hcom kill", "supervisord", "circus")
 CEILING = 8.0  # seconds from the start of the command to the death of the last
@@ -34,19 +34,19 @@ class Trial(NamedTuple):
 class Ended(NamedTuple):
     returned_ms: float
     died_ms: float | None  # None: somebody still lived at the ceiling
-    listed_ms: tuple[float, ...] = ()  # quell list, before they were ended
+    listed_ms: tuple[float, ...] = ()  # knell list, before they were ended
 
 
 def many_figures(bench: Bench, trials: int, sizes: Sequence[int], most: int) -> dict[str, Any]:
     """`{"grace_s", "ceiling_s", "floor", "ways", "list", "skipped", "unavailable"}`.
 
     `ways` is way → obedient or deaf → number of agents → `{"n", "return_ms", "death_ms",
-    "never"}`, as in times.py; `list` is number of agents → spread. quell is measured for `most`
+    "never"}`, as in times.py; `list` is number of agents → spread. knell is measured for `most`
     agents too, at once.
     """
     mine = [way for way in all_ways(bench) if way.name.startswith(PEERS)]
     ways, unavailable = opened(mine)
-    starters: dict[str, Callable[[Trial, str], Ended]] = {QUELL: lambda t, _: by_quell(bench, t)}
+    starters: dict[str, Callable[[Trial, str], Ended]] = {KNELL: lambda t, _: by_knell(bench, t)}
     for way in ways:
         starters[way.name] = lambda t, name, way=way: by_peer(way, t, name)
     ended: dict[Trial, list[Ended]] = {}
@@ -81,7 +81,7 @@ def rounds(ways: list[str], trials: int, sizes: Sequence[int], most: int) -> lis
     found: list[Trial] = []
     for size in sorted({*sizes, most} - {0}):
         now: list[Trial] = []
-        for way in [QUELL] if size == most and size not in sizes else ways:
+        for way in [KNELL] if size == most and size not in sizes else ways:
             for habit in HABITS:
                 now += [Trial(way, habit, size)] * often(way, habit, size, trials)
         random.shuffle(now)
@@ -91,7 +91,7 @@ def rounds(ways: list[str], trials: int, sizes: Sequence[int], most: int) -> lis
 
 def often(way: str, habit: str, size: int, trials: int) -> int:
     """The larger the less; a way that takes ten deaf ones one by one does so with 200 as well."""
-    if way == QUELL:
+    if way == KNELL:
         return max(1, min(trials, 200 // size))
     if habit == "deaf" and size > 50:
         return 0
@@ -101,15 +101,15 @@ def often(way: str, habit: str, size: int, trials: int) -> int:
 # -- one trial -------------------------------------------------------------------------------------
 
 
-def by_quell(bench: Bench, trial: Trial) -> Ended:
+def by_knell(bench: Bench, trial: Trial) -> Ended:
     crowd(bench, trial.size, "headless", HABITS[trial.habit])
-    agents = json.loads(bench.must(bench.quell, "list", "--json"))["agents"]
+    agents = json.loads(bench.must(bench.knell, "list", "--json"))["agents"]
     pids = [int(agent["pid"]) for agent in agents]
     asleep(pids)
-    command = (bench.quell, "list")
+    command = (bench.knell, "list")
     looks = tuple(timed(lambda: bench.must(*command)) for _ in range(5))
     words = ("kill", "all", "--grace", f"{GRACE:g}")
-    ended = measured(pids, lambda: bench.must(bench.quell, *words))
+    ended = measured(pids, lambda: bench.must(bench.knell, *words))
     return ended._replace(listed_ms=looks)
 
 

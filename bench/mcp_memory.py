@@ -14,8 +14,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-# `tests` comes from pyproject's pythonpath for pytest; a script has to say so itself.
-sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
+# pytest gets this folder from pyproject's pythonpath; a script has to name it itself.
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 import httpx2
 from mcp import Client, StdioServerParameters
@@ -24,7 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from house import House, open_house
 
 CALLS = 5  # of list-agents, by each client, before memory is read
-QUELL = (sys.executable, "-m", "quell")
+KNELL = (sys.executable, "-m", "knell")
 
 
 def pss_kb(pid: int) -> int:
@@ -34,7 +34,7 @@ def pss_kb(pid: int) -> int:
 
 def servers(house: House) -> list[int]:
     """Those of this house."""
-    mark = f"QUELL_HOME={house.state}".encode()
+    mark = f"KNELL_HOME={house.state}".encode()
     found: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -42,7 +42,7 @@ def servers(house: House) -> list[int]:
             here = mark in (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if here and b"-m\0quell\0mcp\0" in words:
+        if here and b"-m\0knell\0mcp\0" in words:
             found.append(int(entry.name))
     return found
 
@@ -56,8 +56,8 @@ async def busy(client: Client) -> None:
 async def over_stdio(house: House, many: int) -> list[int]:
     """PSS of each of the servers, all at work."""
     async with AsyncExitStack() as stack:
-        words = [*QUELL[1:], "mcp", "--operator"]
-        server = StdioServerParameters(command=QUELL[0], args=words, env=house.env)
+        words = [*KNELL[1:], "mcp", "--operator"]
+        server = StdioServerParameters(command=KNELL[0], args=words, env=house.env)
         clients = [await stack.enter_async_context(Client(server)) for _ in range(many)]
         await asyncio.gather(*(busy(client) for client in clients))
         return [pss_kb(pid) for pid in servers(house)]
@@ -68,7 +68,7 @@ def tokens(house: House, many: int) -> list[str]:
     runs = [house.spawn(name=f"agent-{number}").run for number in range(many)]
     texts = [Path(f"/proc/{run.process.pid}/environ").read_bytes() for run in runs if run.process]
     marked = [
-        line for text in texts for line in text.split(b"\0") if line.startswith(b"QUELL_TOKEN=")
+        line for text in texts for line in text.split(b"\0") if line.startswith(b"KNELL_TOKEN=")
     ]
     return [line.partition(b"=")[2].decode() for line in marked]
 
@@ -90,7 +90,7 @@ def over_http(house: House, many: int) -> tuple[int, int]:
     """PSS of the one server: idle, and at work."""
     secrets = tokens(house, many)
     server = subprocess.Popen(
-        [*QUELL, "mcp", "--http", "--port", "0"],
+        [*KNELL, "mcp", "--http", "--port", "0"],
         env=house.env, cwd=house.root, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert server.stdout
@@ -106,7 +106,7 @@ def over_http(house: House, many: int) -> tuple[int, int]:
 
 def figures(many: int) -> dict[str, Any]:
     with (
-        tempfile.TemporaryDirectory(prefix="quell-", ignore_cleanup_errors=True) as root,
+        tempfile.TemporaryDirectory(prefix="knell-", ignore_cleanup_errors=True) as root,
         open_house(Path(root)) as house,
     ):
         each = asyncio.run(over_stdio(house, many))

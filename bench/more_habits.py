@@ -1,10 +1,10 @@
-"""Habits beside those of quell's own demo and tests: what real agents and test suites showed.
+"""Habits beside those of knell's own demo and tests: what real agents and test suites showed.
 
 Sources: Claude Code takes 1.6 s to leave; dev servers are started with nohup and setsid; the rest
 are the cases that Bazel, runc and process-compose keep in their own suites.
 """
 
-from quell.habits import HABITS, OBEDIENT
+from knell.api.habits import HABITS, OBEDIENT
 
 _START = OBEDIENT.removesuffix("sleep()")
 

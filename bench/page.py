@@ -9,8 +9,11 @@ from pathlib import Path
 
 from budgets import budgets_table, budgets_told
 from cost_tables import cost_part, cost_told, growth_part
+from face_tables import faces_part
+from fleet_tables import fleet_part
 from pictures import Picture, pictures
 from real_tables import real_part
+from scale_page import scale_page
 from summary import (
     Results,
     Verdict,
@@ -42,8 +45,8 @@ HEAD = """\
 
 # Benchmarks
 
-`make bench` ends the same agents by every way that you might use instead of quell, side by side, in
-shuffled order; each way is installed into a temporary place. quell is an installed wheel, started
+`make bench` ends the same agents by every way that you might use instead of knell, side by side, in
+shuffled order; each way is installed into a temporary place. knell is an installed wheel, started
 by its own interpreter. `make bench ARGS='--only survivors'` measures one part again, so parts may
 come from different runs.
 """
@@ -91,7 +94,7 @@ Until the command returned / until all were gone. Ways without a command for all
 BUDGETS = """
 ## Budgets
 
-What quell set out to keep to. Every one is computed from the figures above.
+What knell set out to keep to. Every one is computed from the figures above.
 """
 
 
@@ -106,6 +109,8 @@ def write_page(results: Results, docs: Path) -> None:
     for name, text in drawn.items():
         (folder / name).write_text(text, "utf-8")
     (docs / "benchmarks.md").write_text(page(results), "utf-8")
+    if scale := (results.get("fleet") or {}).get("scale"):
+        (docs / "scale.md").write_text(scale_page(scale), "utf-8")
 
 
 def page(results: Results) -> str:
@@ -122,6 +127,8 @@ def page(results: Results) -> str:
         cost_part(results),
         growth_part(results),
         *(watch_part(results["watch"]) if results.get("watch") else ()),
+        faces_part(results),
+        fleet_part(results),
         real_part(results),
         BUDGETS,
         budgets_table(results),
@@ -243,7 +250,7 @@ def time_part(results: Results, found: Sequence[Verdict], drawn: dict[str, Pictu
     if commands:
         engine = results["starts"].get("engine_ms") or {}
         also = {f"the engine alone (signal to proof), {name}": one for name, one in engine.items()}
-        parts += ["### quell's own commands\n", commands_table(commands | also)]
+        parts += ["### knell's own commands\n", commands_table(commands | also)]
     return "\n".join(parts)
 
 
@@ -261,6 +268,6 @@ def many_part(results: Results, drawn: dict[str, Picture]) -> str:
     for way, why in (many.get("skipped") or {}).items():
         parts.append(f"* {way}: given up at {why}")
     if many.get("list"):
-        listed = {f"quell list, {agents(size)}": one for size, one in many["list"].items()}
-        parts += ["\n### `quell list`\n", commands_table(listed)]
+        listed = {f"knell list, {agents(size)}": one for size, one in many["list"].items()}
+        parts += ["\n### `knell list`\n", commands_table(listed)]
     return "\n".join(parts)

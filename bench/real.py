@@ -1,6 +1,6 @@
-"""Real agents: what Claude Code leaves behind however it ends, without quell and under it.
+"""Real agents: what Claude Code leaves behind however it ends, without knell and under it.
 
-    python bench/real.py [QUELL] [TRIALS]     these figures alone; QUELL is the command to measure
+    python bench/real.py [KNELL] [TRIALS]     these figures alone; KNELL is the command to measure
 
 The home, the stand-in for the model and the MCP server are those of `make e2e`.
 """
@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# `tests` comes from pyproject's pythonpath for pytest; a script has to say so itself.
+# pytest gets these folders from pyproject's pythonpath; a script has to name them itself.
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 from e2e.claude_home import DOCILE, STUBBORN, VERSION, ClaudeHome, install, reached
 from e2e.ends import WAYS, Way, measured
@@ -39,7 +40,7 @@ class Ending(NamedTuple):
 
     figure: Figure
     left: tuple[str, ...]  # who was still there, by the part it plays
-    rungs: str = ""  # of quell's receipt
+    rungs: str = ""  # of knell's receipt
 
 
 def real_figures(bench: Any, trials: int) -> dict[str, Any]:
@@ -47,12 +48,12 @@ def real_figures(bench: Any, trials: int) -> dict[str, Any]:
 
     `without` and `with` have `left` (the most over the trials), `which`, `agent_s` and `gone_s`
     (medians; None if something never went); `with` has `rungs` too. `without` is None where the
-    end is a verb of quell's. Measured in a process of its own, so that whatever another part of
+    end is a verb of knell's. Measured in a process of its own, so that whatever another part of
     the bench has running is neither counted nor ended here.
     """
     if missing := [name for name in NEEDS if not shutil.which(name)]:
         return unavailable(f"{', '.join(missing)} not on PATH")
-    argv = [sys.executable, __file__, bench.quell, str(min(trials, MOST))]
+    argv = [sys.executable, __file__, bench.knell, str(min(trials, MOST))]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             told, talk = child.communicate()
@@ -68,31 +69,31 @@ def unavailable(why: str) -> dict[str, Any]:
 
 
 class MeasuredHome(ClaudeHome):
-    """Whose quell is the installed one."""
+    """Whose knell is the installed one."""
 
     command = ""
 
-    def quell(self, *args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    def knell(self, *args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [self.command, *args],
             env=self.house.env, cwd=self.project, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         if done.returncode != code:
-            raise RuntimeError(f"quell {' '.join(args)}: {done.returncode} {done.stderr.strip()}")
+            raise RuntimeError(f"knell {' '.join(args)}: {done.returncode} {done.stderr.strip()}")
         return done
 
 
 @contextlib.contextmanager
-def claude_home(program: Path, quell: str, server: str) -> Iterator[MeasuredHome]:
+def claude_home(program: Path, knell: str, server: str) -> Iterator[MeasuredHome]:
     """For one ending; fails if a process outlives it."""
     with (
-        tempfile.TemporaryDirectory(prefix="quell-real-", ignore_cleanup_errors=True) as root,
+        tempfile.TemporaryDirectory(prefix="knell-real-", ignore_cleanup_errors=True) as root,
         open_house(Path(root)) as house,
         serving() as model,
     ):
         home = MeasuredHome(house, model, program)
-        home.command = quell
+        home.command = knell
         home.serve_mcp(server)
         try:
             yield home
@@ -121,13 +122,13 @@ def alone(home: MeasuredHome, way: Way) -> Ending:
 
 
 def kept(home: MeasuredHome, way: Way) -> Ending:
-    """The same end of a Claude that quell has started; the next command tells what came of it."""
+    """The same end of a Claude that knell has started; the next command tells what came of it."""
     agent = home.spawn()["pid"]
     names = parts(home, agent)
     figure = measured(home, agent, way)
     left = called(names, home.members())
     eventually(lambda: not home.processes())
-    receipt = json.loads(home.quell("receipt", "luna", "--json").stdout)
+    receipt = json.loads(home.knell("receipt", "luna", "--json").stdout)
     return Ending(figure, left, " → ".join(reached(receipt)))
 
 
@@ -139,7 +140,7 @@ def verb(words: str) -> Way:
     name, *flags = words.split()
 
     def ends(home: ClaudeHome, _: int) -> None:
-        home.quell(name, "luna", *flags)
+        home.knell(name, "luna", *flags)
 
     return ends
 
@@ -157,16 +158,16 @@ class Scene(NamedTuple):
 
 
 def scenes() -> list[Scene]:
-    """First the same end without quell and under it, then quell's own verbs."""
+    """First the same end without knell and under it, then knell's own verbs."""
     found: list[Scene] = []
     for server in (DOCILE, STUBBORN):
         for name, way in WAYS.items():
             found += [Scene(name, server, column, way) for column in ("without", "with")]
-        found += [Scene(f"`quell {words}`", server, "with", verb(words)) for words in VERBS]
+        found += [Scene(f"`knell {words}`", server, "with", verb(words)) for words in VERBS]
     return found
 
 
-def rows(program: Path, quell: str, trials: int) -> list[Row]:
+def rows(program: Path, knell: str, trials: int) -> list[Row]:
     """One for each end and server; the order of the trials is shuffled."""
     seen: dict[tuple[str, str], dict[str, list[Ending]]] = {}
     for scene in scenes():
@@ -174,7 +175,7 @@ def rows(program: Path, quell: str, trials: int) -> list[Row]:
     order = scenes() * trials
     random.shuffle(order)
     for scene in order:
-        with claude_home(program, quell, scene.server) as home:
+        with claude_home(program, knell, scene.server) as home:
             ending = (kept if scene.column == "with" else alone)(home, scene.way)
         seen[scene.end, scene.server][scene.column].append(ending)
     return [
@@ -200,11 +201,11 @@ def summed(endings: list[Ending]) -> Row:
     }
 
 
-def main(quell: str = "quell", trials: str = "2") -> None:
+def main(knell: str = "knell", trials: str = "2") -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("cut short"))  # and clean up on the way out
     become_subreaper()
-    with tempfile.TemporaryDirectory(prefix="quell-claude-") as where:
-        found = rows(install(Path(where)), quell, int(trials))
+    with tempfile.TemporaryDirectory(prefix="knell-claude-") as where:
+        found = rows(install(Path(where)), knell, int(trials))
     print(json.dumps({"version": VERSION, "unavailable": "", "rows": found}))
 
 

@@ -1,4 +1,4 @@
-"""The table of real agents: what Claude Code leaves behind, without quell and under it."""
+"""The table of real agents: what Claude Code leaves behind, without knell and under it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +29,7 @@ def real_part(results: Results) -> str:
     same = [row for row in found["rows"] if row.get("without")]
     verbs = [row for row in found["rows"] if not row.get("without")]
     parts = [head, same_table(same)]
-    parts += ["### quell's verbs on it\n", verbs_table(verbs)] if verbs else []
+    parts += ["### knell's verbs on it\n", verbs_table(verbs)] if verbs else []
     return "\n".join(parts)
 
 
@@ -39,8 +39,8 @@ def sides(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 def same_table(rows: Sequence[dict[str, Any]]) -> str:
     """The same end, twice."""
-    head = ["what happens", "server", "without quell: left", "Claude gone", "all gone"]
-    head += ["under quell: left", "Claude gone", "all gone", "rungs climbed"]
+    head = ["what happens", "server", "without knell: left", "Claude gone", "all gone"]
+    head += ["under knell: left", "Claude gone", "all gone", "rungs climbed"]
     return table(
         head, ([row["end"], row["server"], *side(row["without"]), *under(row)] for row in rows)
     )

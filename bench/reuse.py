@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))  # house.py
+sys.path.insert(0, str(ROOT / "tests" / "support"))  # house.py
 
 from ways import Way, all_ways  # noqa: E402
 from workshop import Bench  # noqa: E402
@@ -25,7 +25,7 @@ LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 SETTLE = 1.0
 LEAVES = """
 import os, time
-open(os.environ["QUELL_READY"], "w").close()
+open(os.environ["KNELL_READY"], "w").close()
 until = time.monotonic() + 60
 while not os.path.exists(os.environ["GO"]) and time.monotonic() < until:
     time.sleep(0.01)
@@ -52,7 +52,7 @@ def one(bench: Bench, way: Way, name: str) -> tuple[bool, str]:
     before = set(descendants())
     ready, go = bench.root / f"{name}.ready", bench.root / f"{name}.go"
     started = way.start(
-        name, [bench.python, "-S", "-c", LEAVES], {"QUELL_READY": str(ready), "GO": str(go)}
+        name, [bench.python, "-S", "-c", LEAVES], {"KNELL_READY": str(ready), "GO": str(go)}
     )
     eventually(ready.exists)
     taken = set(descendants()) - before

@@ -1,4 +1,4 @@
-"""Measures quell as its users have it: an installed wheel, started by its own interpreter.
+"""Measures knell as its users have it: an installed wheel, started by its own interpreter.
 
     make bench                            everything, to docs/benchmarks.md and bench/results.json
     make bench ARGS='--quick --dry'       a look in about two minutes, which writes nothing
@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))  # house.py and its neighbours
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "support")]  # house.py and others
 
+import ways  # noqa: E402
 from workshop import Bench, workshop  # noqa: E402
 
 from house import become_subreaper, descendants, pause  # noqa: E402
@@ -37,17 +38,27 @@ class Scale(NamedTuple):
     trials: int = 5
     few: int = 2  # trials of what takes many seconds each
     sizes: tuple[int, ...] = (1, 10, 50, 200)  # agents ended at once
-    most: int = 1000  # the same, by quell alone
+    most: int = 1000  # the same, by knell alone
     kept: int = 50  # keepers that are weighed together
     watched: int = 200  # agents under one watcher
     panes: int = 50  # the same in tmux panes
     served: int = 20  # agents with an MCP server
     history: tuple[int, ...] = (0, 1_000, 10_000, 100_000)  # ended runs in the store
+    hosts: int = 1000  # of a simulated fleet
+    local: int = 40  # kills at home, in each state of the fleet's database
 
 
 FAILURES = (RuntimeError, AssertionError, OSError, LookupError, ValueError)
-QUICK = Scale(1, 1, (1, 10), 50, 10, 20, 5, 3, (0, 1_000))
-SLOW = ("watch", "mcp", "survivors", "innocents", "real")  # not in a quick look unless asked for
+QUICK = Scale(1, 1, (1, 10), 50, 10, 20, 5, 3, (0, 1_000), 8, 2)
+SLOW = (
+    "watch",
+    "mcp",
+    "faces",
+    "survivors",
+    "innocents",
+    "fleet",
+    "real",
+)  # not in a quick look unless asked for
 
 
 class Part(NamedTuple):
@@ -101,6 +112,12 @@ def growth(bench: Bench, scale: Scale) -> dict[str, Any]:
     return growth_figures(bench, scale.trials, scale.history)
 
 
+def faces(bench: Bench, scale: Scale) -> dict[str, Any]:
+    from face_costs import faces_figures
+
+    return faces_figures(bench, scale.trials, scale.watched)
+
+
 def survivors(bench: Bench, scale: Scale) -> dict[str, Any]:
     from survivors import survivor_figures
 
@@ -119,6 +136,14 @@ def real(bench: Bench, scale: Scale) -> dict[str, Any]:
     return real_figures(bench, scale.few)
 
 
+def fleet(_: Bench, scale: Scale) -> dict[str, Any]:
+    from fleet_part import fleet_figures
+    from fleet_scale import FleetScale
+
+    size = FleetScale() if scale.hosts == FleetScale().hosts else FleetScale(scale.hosts, 5, 5, 5.0)
+    return fleet_figures(size, scale.local)
+
+
 PARTS = {
     "starts": Part("whole commands, one agent", 1.5, starts),
     "times": Part("one ending by every way", 5, times),
@@ -127,8 +152,10 @@ PARTS = {
     "watch": Part("what the watch costs, and how soon it knows", 4, watch),
     "mcp": Part("memory of the MCP server", 0.5, mcp),
     "growth": Part("a store that remembers many runs", 1.5, growth),
+    "faces": Part("what top and web cost", 5, faces),
     "survivors": Part("who survives each way", 8, survivors),
     "innocents": Part("who is hit by mistake", 1, innocents),
+    "fleet": Part("a thousand hosts on one PostgreSQL", 8, fleet),
     "real": Part("real agents", 4, real),
 }
 
@@ -166,7 +193,15 @@ def machine() -> str:
 
 def together(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """The parts that were not measured now keep what they have, with the day on which they did."""
+    if ways.WANTED:  # the other ways keep their figures
+        new = new | {part: merged(known.get(part, {}), new[part]) for part in new if part in PARTS}
     return known | new | {"taken": known.get("taken", {}) | new["taken"]}
+
+
+def merged(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """One part, of which only some ways were measured now."""
+    both = {way: one for way, one in new.items() if isinstance(one, dict) and way != "ways"}
+    return known | both | ({"ways": known.get("ways", {}) | new["ways"]} if "ways" in new else {})
 
 
 def chosen(given: argparse.Namespace) -> tuple[list[str], Scale]:
@@ -189,16 +224,17 @@ def chosen(given: argparse.Namespace) -> tuple[list[str], Scale]:
 def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--only", default="", help="parts, with commas between them")
+    parser.add_argument("--ways", default="", help="how their names begin, commas between them")
     parser.add_argument("--trials", type=int)
     parser.add_argument("--few", type=int, help="trials of innocents and of real agents")
     parser.add_argument("--sizes", default="", help="agents ended at once, as in 1,10,50")
-    parser.add_argument("--most", type=int, help="agents ended at once by quell alone; 0 for none")
+    parser.add_argument("--most", type=int, help="agents ended at once by knell alone; 0 for none")
     parser.add_argument("--watched", type=int, help="agents under one watcher")
     parser.add_argument("--panes", type=int, help="the same in tmux panes")
     parser.add_argument("--quick", action="store_true", help="a look in about two minutes")
     parser.add_argument("--dry", action="store_true", help="print, write nothing")
     parser.add_argument(
-        "--here", action="store_true", help="measure this interpreter's quell, not a wheel"
+        "--here", action="store_true", help="measure this interpreter's knell, not a wheel"
     )
     return parser
 
@@ -206,6 +242,7 @@ def options() -> argparse.ArgumentParser:
 def main() -> None:
     given = options().parse_args()
     names, scale = chosen(given)
+    ways.WANTED[:] = given.ways.split(",") if given.ways else []
     become_subreaper()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)

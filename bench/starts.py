@@ -1,7 +1,7 @@
-"""Measures whole commands of quell for one agent, shuffled with the floor: all meet the same noise.
+"""Measures whole commands of knell for one agent, shuffled with the floor: all meet the same noise.
 
 `resume` is measured on a command, which comes back as it was, and on a stand-in for Claude Code,
-which quell watches until the program itself says that it found its conversation.
+which knell watches until the program itself says that it found its conversation.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from workshop import Bench, against, timed
 
 from house import eventually
-from quell.habits import OBEDIENT
+from knell.api.habits import OBEDIENT
 
 FLOOR = "floor: python -c pass"
 STAND_IN = Path(__file__).resolve().parent.parent / "tests" / "contracts" / "m_stand_in.py"
@@ -47,11 +47,11 @@ def start_figures(bench: Bench, trials: int) -> dict[str, Any]:
         told: list[str] = []
         argv = command.argv(agent)
         times[name].append(timed(lambda argv=argv, told=told: told.append(bench.must(*argv))))
-        if name.startswith("quell kill"):
+        if name.startswith("knell kill"):
             receipt = json.loads(told[0])["receipts"][0]
             engine.setdefault(receipt["place"], []).append(float(receipt["duration_ms"]))
         command.after(agent)
-    bench.must(bench.quell, "kill", "all", "--force")
+    bench.must(bench.knell, "kill", "all", "--force")
     floor = times[FLOOR]
     both = against({FLOOR: floor} | engine)
     return {
@@ -61,14 +61,14 @@ def start_figures(bench: Bench, trials: int) -> dict[str, Any]:
 
 
 def looks(bench: Bench) -> dict[str, Command]:
-    quell = bench.quell
+    knell = bench.knell
     return {
         FLOOR: Command(lambda _: [bench.python, "-c", "pass"]),
-        "quell --help": Command(lambda _: [quell, "--help"]),
-        "quell list, 1 agent": Command(lambda _: [quell, "list"]),
-        "quell list --json, 1 agent": Command(lambda _: [quell, "list", "--json"]),
-        "quell status, 1 agent": Command(lambda _: [quell, "status"]),
-        "quell events": Command(lambda _: [quell, "events"]),
+        "knell --help": Command(lambda _: [knell, "--help"]),
+        "knell list, 1 agent": Command(lambda _: [knell, "list"]),
+        "knell list --json, 1 agent": Command(lambda _: [knell, "list", "--json"]),
+        "knell status, 1 agent": Command(lambda _: [knell, "status"]),
+        "knell events": Command(lambda _: [knell, "events"]),
     }
 
 
@@ -82,19 +82,19 @@ def lives(bench: Bench) -> dict[str, Command]:
     """Spawn and kill in each place."""
     found: dict[str, Command] = {}
     for place, words in places().items():
-        found[f"quell spawn, {place}"] = Command(
+        found[f"knell spawn, {place}"] = Command(
             lambda name, words=words: spawn(bench, name, words, "--", "sleep", "600"),
-            after=lambda name: bench.must(bench.quell, "kill", name),
+            after=lambda name: bench.must(bench.knell, "kill", name),
         )
-        found[f"quell kill, obedient, {place}"] = Command(
-            lambda name: [bench.quell, "kill", name, "--json"],
+        found[f"knell kill, obedient, {place}"] = Command(
+            lambda name: [bench.knell, "kill", name, "--json"],
             before=lambda name, place=place: bench.spawn(name, OBEDIENT, place),
         )
     return found
 
 
 def spawn(bench: Bench, name: str, place: list[str], *words: str) -> list[str]:
-    return [bench.quell, "spawn", "--name", name, *place, *words]
+    return [bench.knell, "spawn", "--name", name, *place, *words]
 
 
 # -- resume ----------------------------------------------------------------------------------------
@@ -102,10 +102,10 @@ def spawn(bench: Bench, name: str, place: list[str], *words: str) -> list[str]:
 
 def resumes(bench: Bench) -> dict[str, Command]:
     def resume(name: str) -> list[str]:
-        return [bench.quell, "resume", name]
+        return [bench.knell, "resume", name]
 
     def end(name: str) -> None:
-        bench.must(bench.quell, "kill", name)
+        bench.must(bench.knell, "kill", name)
 
     def lived(name: str, *words: str) -> None:
         bench.must(*spawn(bench, name, ["--in", "headless"], *words))
@@ -121,10 +121,10 @@ def resumes(bench: Bench) -> dict[str, Command]:
 
     install_stand_in(bench)
     return {
-        "quell resume, a command": Command(
+        "knell resume, a command": Command(
             resume, before=lambda name: lived(name, "--", "sleep", "600"), after=end
         ),
-        "quell resume, a stand-in for claude": Command(resume, before=talked, after=end),
+        "knell resume, a stand-in for claude": Command(resume, before=talked, after=end),
     }
 
 

@@ -6,7 +6,7 @@ Whatever is missing or unavailable stays None: nothing that was not measured eve
 from typing import Any, NamedTuple
 
 Results = dict[str, Any]
-OURS = "quell"  # how the names of our own ways begin
+OURS = "knell"  # how the names of our own ways begin
 PARTS = ("survivors", "innocents", "times")
 FLOOR = "floor: python -c pass"
 

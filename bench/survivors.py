@@ -34,7 +34,7 @@ from witness import Witness, reap
 from workshop import Bench
 
 from house import descendants, eventually, pause
-from quell.habits import TOLD
+from knell.api.habits import MEANINGS
 
 SETTLE = 3.0
 SHOWS = 0.15  # seconds after readiness in which a habit's children do what they are known for
@@ -71,7 +71,7 @@ def survivor_figures(bench: Bench, trials: int) -> dict[str, Any]:
         for way in present:
             way.close()
         end_rest(before)
-    told = {habit: (TOLD | TOLD_MORE)[habit] for habit in ALL_HABITS}
+    told = {habit: (MEANINGS | TOLD_MORE)[habit] for habit in ALL_HABITS}
     return {"ways": figures, "told": told, "grace_s": GRACE, "settle_s": SETTLE}
 
 
@@ -130,7 +130,7 @@ def ended(bench: Bench, way: Way, habit: str, name: str) -> Trial:
     ready = bench.root / f"{name}.ready"
     argv = [bench.python, "-S", "-c", witness.mark(ALL_HABITS[habit])]
     try:
-        started = way.start(name, argv, {"QUELL_READY": str(ready)})
+        started = way.start(name, argv, {"KNELL_READY": str(ready)})
         eventually(ready.exists)
     except BaseException:
         witness.end()

@@ -10,7 +10,7 @@ from ways import Way, all_ways
 from workshop import Bench, against, spread, timed
 
 from house import descendants, eventually
-from quell.habits import BOUND, HABITS, OBEDIENT
+from knell.api.habits import BOUND, HABITS, OBEDIENT
 
 CEILING = 8.0  # seconds after the start of the command; who lives then has survived it
 EARLY = 20.0  # ms by which a claim may precede the last death, as we see both on a busy machine
@@ -25,7 +25,7 @@ def leave(*_):
 
 for number in (1, 15):
     signal.signal(number, leave)
-open(os.environ["QUELL_READY"], "w").close()
+open(os.environ["KNELL_READY"], "w").close()
 while True:
     signal.pause()
 """
@@ -132,7 +132,7 @@ def ending(bench: Bench, way: Way, case: Case, name: str) -> Ended:
     ready = bench.root / f"{name}.ready"
     way.grace = case.grace
     argv = [bench.python, "-S", "-c", case.source]
-    started = way.start(name, argv, {"QUELL_READY": str(ready)})
+    started = way.start(name, argv, {"KNELL_READY": str(ready)})
     eventually(ready.exists)
     with Deathwatch([started.pid]) as watch:
         begun = time.perf_counter()

@@ -16,12 +16,11 @@ from workshop import spread, timed
 
 from day import INTERVAL, spend, summary
 from house import eventually, open_house, pause
-from quell.core.agent import Agent
-from quell.core.lifecycle import State
-from quell.core.run import Place, Run
-from quell.life.looking.pulse import beat_of
-from quell.life.watch import Watch, WatchWish
-from quell.wiring import RealWorld
+from knell.core.agent import Agent
+from knell.core.run import Place, Run, State
+from knell.life.watch.loop import WatchLoop, WatchWish
+from knell.life.watch.signs.collect import read_heartbeat
+from knell.wiring import RealWorld
 
 HOUR = 200  # rounds of 15 s; with ten minutes in which the watch is paused, an hour awake
 ROUNDS = 3  # over which the watcher's CPU time is taken
@@ -55,7 +54,7 @@ def simulated_day() -> dict[str, Any]:
     """An hour with everybody in it, over real processes and a wound clock."""
     begun = time.perf_counter()
     with (
-        tempfile.TemporaryDirectory(prefix="quell-day-", ignore_cleanup_errors=True) as root,
+        tempfile.TemporaryDirectory(prefix="knell-day-", ignore_cleanup_errors=True) as root,
         open_house(Path(root)) as house,
     ):
         told = summary(spend(house, HOUR))
@@ -66,7 +65,7 @@ def simulated_day() -> dict[str, Any]:
 
 
 def watcher_cost(bench: Any, agents: int, place: str, does: tuple[str, ...]) -> dict[str, Any]:
-    """CPU time of `quell watch` at its default interval, its programs included, and its memory."""
+    """CPU time of `knell watch` at its default interval, its programs included, and its memory."""
     crowd(bench, agents, place, does)
     try:
         earlier = last_round(bench)
@@ -93,7 +92,7 @@ def watcher_cost(bench: Any, agents: int, place: str, does: tuple[str, ...]) -> 
             "round_ms": spread(rounds_inside(bench)),
         }
     finally:
-        bench.call(bench.quell, "kill", "all", "--force")
+        bench.call(bench.knell, "kill", "all", "--force")
 
 
 def crowd(bench: Any, agents: int, place: str, does: tuple[str, ...]) -> None:
@@ -103,20 +102,20 @@ def crowd(bench: Any, agents: int, place: str, does: tuple[str, ...]) -> None:
     spawning: list[subprocess.Popen[bytes]] = []
     for number, count in enumerate(counts):
         names = ["--name", f"{place}-{number}", "--count", str(count)]
-        argv = [bench.quell, "spawn", *where, *names, "--", *does]
+        argv = [bench.knell, "spawn", *where, *names, "--", *does]
         spawning.append(subprocess.Popen(argv, env=bench.env, stdout=subprocess.DEVNULL))
         if len(spawning) > 1:
             spawning.pop(0).wait()
     for one in spawning:
         one.wait()
-    listed = json.loads(bench.must(bench.quell, "list", "--json"))["agents"]
+    listed = json.loads(bench.must(bench.knell, "list", "--json"))["agents"]
     if len(listed) != agents:
         raise RuntimeError(f"{len(listed)} of {agents} were started")
 
 
 @contextmanager
 def watching(bench: Any, *options: str) -> Iterator[subprocess.Popen[str]]:
-    argv = [bench.quell, "watch", "--json", *options]
+    argv = [bench.knell, "watch", "--json", *options]
     with subprocess.Popen(
         argv, env=bench.env, cwd=bench.root, text=True,
         stdout=subprocess.PIPE if options else subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -131,7 +130,7 @@ def last_round(bench: Any) -> str:
     """When the watcher was last through, by its own record."""
     world = RealWorld(bench.env)
     with closing(world):
-        found = world.store.watcher(world.host)
+        found = world.store.watch.watcher(world.host)
     return found.round_at if found else ""
 
 
@@ -160,7 +159,7 @@ def rounds_inside(bench: Any, count: int = 5) -> list[float]:
     """How long one round takes from its first look to its last word; the first is warming up."""
     world = RealWorld(bench.env)
     try:
-        watch = Watch(world, WatchWish())
+        watch = WatchLoop(world, WatchWish())
         return [timed(lambda: list(watch.round())) for _ in range(count + 1)][1:]
     finally:
         world.close()
@@ -177,19 +176,19 @@ def stall_to_verdict(bench: Any, trials: int) -> dict[str, float]:
         await_round(bench, last_round(bench))
         for number in range(trials):
             run = beats_once(bench, f"beats-once-{number}")
-            file = Path(bench.env["QUELL_HOME"], "runs", run, "heartbeat")
+            file = Path(bench.env["KNELL_HOME"], "runs", run, "heartbeat")
             eventually(file.exists)
             due = file.stat().st_mtime + STALL
             next(line for line in watch.stdout if run in line and '"stalled"' in line)
             late.append(time.time() - due)
-    bench.call(bench.quell, "kill", "all", "--force")
+    bench.call(bench.knell, "kill", "all", "--force")
     return spread(late)
 
 
 def beats_once(bench: Any, name: str) -> str:
     """One that promises to beat and does not; its run."""
-    body = 'touch "$QUELL_HEARTBEAT"; exec sleep 600'
-    spawn = [bench.quell, "spawn", "--json", "--name", name, "--in", "headless"]
+    body = 'touch "$KNELL_HEARTBEAT"; exec sleep 600'
+    spawn = [bench.knell, "spawn", "--json", "--name", name, "--in", "headless"]
     told = json.loads(bench.call(*spawn, "--", "sh", "-c", body))
     return told["agents"][0]["run"]
 
@@ -227,14 +226,14 @@ def touch_for_a_while(path: str) -> float:
 
 def taken_in(bench: Any, agents: int, rounds: int = 5) -> list[float]:
     """Every file looked at, and all beats in one transaction."""
-    world = RealWorld(bench.env | {"QUELL_HOME": str(bench.root / f"beats-{agents}")})
+    world = RealWorld(bench.env | {"KNELL_HOME": str(bench.root / f"beats-{agents}")})
     runs = [
         Run(f"run-{n}", f"agent-{n}", world.host, State.RUNNING, Place("headless"), world.now())
         for n in range(agents)
     ]
     try:
         for run in runs:
-            world.store.add_run(Agent(run.agent, "command", "/"), run)
+            world.store.runs.add(Agent(run.agent, "command", "/"), run)
             os.makedirs(world.rundir(run.id))
         return [timed(lambda: take_in(world, runs)) for _ in range(rounds) if beat_all(world, runs)]
     finally:
@@ -249,21 +248,21 @@ def beat_all(world: RealWorld, runs: list[Run]) -> bool:
 
 def take_in(world: RealWorld, runs: list[Run]) -> None:
     at = world.clock()
-    seen = {run.id: beat_of(world, run, None, at).sign for run in runs}
+    seen = {run.id: read_heartbeat(world, run, None, at).sign for run in runs}
     beats = {run: world.moment(sign.wall) for run, sign in seen.items() if sign}
     assert len(beats) == len(runs)
-    world.store.remember(dict.fromkeys(beats, "{}"), beats)
+    world.store.watch.remember(dict.fromkeys(beats, "{}"), beats)
 
 
 def beat_command(bench: Any, trials: int) -> dict[str, Any]:
-    """`quell beat` as an agent gives it, shuffled with the floor and with plain `touch`."""
+    """`knell beat` as an agent gives it, shuffled with the floor and with plain `touch`."""
     run = bench.root / "state" / "runs" / "somebody"
     run.mkdir(parents=True)
-    inside = bench.env | {"QUELL_HEARTBEAT": str(run / "heartbeat")}
+    inside = bench.env | {"KNELL_HEARTBEAT": str(run / "heartbeat")}
     commands = {
         "floor: python -c pass": [bench.python, "-c", "pass"],
-        "quell beat": [bench.quell, "beat"],
-        "touch": ["touch", inside["QUELL_HEARTBEAT"]],
+        "knell beat": [bench.knell, "beat"],
+        "touch": ["touch", inside["KNELL_HEARTBEAT"]],
     }
     order = [name for name in commands for _ in range(trials * 5)]
     random.shuffle(order)

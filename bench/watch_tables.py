@@ -89,7 +89,7 @@ def beat_table(found: dict[str, Any], floor: float) -> str:
         took = beats[f"taken_in_ms_{agents}"]
         told = f"{took['median']} ms ({took['min']} to {took['max']})"
         lines.append(f"| {agents} beats looked at and stored, one round | {told} |")
-    for name in ("quell beat", "touch"):
+    for name in ("knell beat", "touch"):
         one = found["beat"][name]
         lines.append(f"| `{name}` | {one['median']} ms, {one['median'] / floor:.1f} x the floor |")
     told = f"{late['median']} s ({late['min']} to {late['max']}, {late['n']} trials)"

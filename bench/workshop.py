@@ -1,4 +1,4 @@
-"""The place where things are measured: quell as its users have it, a home apart, and a floor."""
+"""The place where things are measured: knell as its users have it, a home apart, and a floor."""
 
 import statistics
 import subprocess
@@ -18,15 +18,15 @@ class Bench:
     """A wheel of this tree in an environment of its own, and a home that nobody else uses."""
 
     def __init__(self, root: Path, programs: Path | None = None) -> None:
-        """`programs` holds an interpreter and the `quell` that it runs."""
+        """`programs` holds an interpreter and the `knell` that it runs."""
         self.root = root
         programs = programs or root / "venv" / "bin"
         self.python = str(programs / "python")
-        self.quell = str(programs / "quell")
+        self.knell = str(programs / "knell")
         self.env = {
             "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(root),
-            "QUELL_HOME": str(root / "state"),
+            "KNELL_HOME": str(root / "state"),
             "TMUX_TMPDIR": str(root),
             "LANG": "C.UTF-8",
         }
@@ -40,6 +40,14 @@ class Bench:
         pins = ["-c", str(ROOT / "constraints.txt")]
         into = [*pip, "--python", self.python, "install", *pins]
         subprocess.run([*into, str(built)], check=True)
+
+    def add_extras(self, *names: str) -> None:
+        """What the base install does not bring; the knell of this interpreter has all of it."""
+        built = next(self.root.glob("*.whl"), None)
+        if built is not None:
+            pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-qq"]
+            into = [*pip, "--python", self.python, "install", "-c", str(ROOT / "constraints.txt")]
+            subprocess.run([*into, f"{built}[{','.join(names)}]"], check=True)
 
     def call(self, *argv: str) -> str:
         done = subprocess.run(argv, env=self.env, cwd=self.root, capture_output=True, check=False)
@@ -58,7 +66,7 @@ class Bench:
         ready.unlink(missing_ok=True)
         where = ["--in", place, *(["--tmux-server", "bench"] if place == "tmux" else [])]
         told = self.call(
-            self.quell, "spawn", "--name", name, *where, "--env", f"QUELL_READY={ready}",
+            self.knell, "spawn", "--name", name, *where, "--env", f"KNELL_READY={ready}",
             "--", self.python, "-S", "-c", source,
         )  # fmt: skip
         if name not in told:
@@ -104,13 +112,13 @@ def survivors_now() -> list[int]:
 
 @contextmanager
 def workshop(*, install: bool = True) -> Iterator[Bench]:
-    """Without `install`, the quell of this very interpreter is measured: a look, not a figure."""
-    with tempfile.TemporaryDirectory(prefix="quell-bench-", ignore_cleanup_errors=True) as root:
+    """Without `install`, the knell of this very interpreter is measured: a look, not a figure."""
+    with tempfile.TemporaryDirectory(prefix="knell-bench-", ignore_cleanup_errors=True) as root:
         bench = Bench(Path(root), None if install else Path(sys.executable).parent)
         if install:
             bench.install()
         try:
             yield bench
         finally:
-            bench.call(bench.quell, "kill", "all", "--force")
+            bench.call(bench.knell, "kill", "all", "--force")
             bench.call("tmux", "-L", "bench", "kill-server")

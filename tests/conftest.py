@@ -1,29 +1,97 @@
-"""Fixtures that every real test uses: a private house, and proof that nothing was left."""
+"""What every test gets: a private house, the rights it needs or a skip, no limits on time."""
 
+import os
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
+from hypothesis import HealthCheck
 
 from house import House, become_subreaper, open_house
+from needs import REASONS, skip_without
+
+HERE = Path(__file__).parent
+LINUX_ROOMS = ("bench", "chaos", "e2e", "fast")
+LINUX_WORDS = ("/proc", "unshare", "pidfd", "cgroup", "setns", "prctl", "portable_scenes")
+
+# How long examples take says how busy the machine is, and how large they are is chance: neither
+# says anything about knell. Where the examples of a test share a fixture, that is meant.
+UNCHECKED = [
+    HealthCheck.too_slow,
+    HealthCheck.data_too_large,
+    HealthCheck.filter_too_much,
+    HealthCheck.large_base_example,
+    HealthCheck.function_scoped_fixture,
+]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     become_subreaper()
-    # Whoever runs the tests in the background may ignore these, and every agent would inherit that.
+    # A shell that runs the tests in the background may ignore these signals, and every agent that
+    # a test starts would inherit that.
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, usual)
+    # The same examples each time: whoever changes one line is not stopped by another's rare case.
+    # `make chaos` looks for new ones, with a seed that it prints.
+    hypothesis.settings.register_profile(
+        "knell", deadline=None, derandomize=True, suppress_health_check=UNCHECKED
+    )
+    hypothesis.settings.load_profile("knell")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`make chaos` stresses; `make test` must be over in minutes. What only Linux has is marked."""
+    for item in items:
+        if needs_linux(item):
+            item.add_marker("needs_linux")
+    if not os.environ.get("KNELL_CHAOS"):
+        config.hook.pytest_deselected(items=[one for one in items if is_stress(one)])
+        items[:] = [one for one in items if not is_stress(one)]
+
+
+def needs_linux(item: pytest.Item) -> bool:
+    """Whether the file of a test says so by what it looks at, or by where it lies."""
+    path = item.path.relative_to(HERE)
+    return path.parts[0] in LINUX_ROOMS or any(word in text_of(item.path) for word in LINUX_WORDS)
+
+
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text()
+
+
+def is_stress(item: pytest.Item) -> bool:
+    return item.get_closest_marker("stress") is not None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for need in REASONS:
+        if item.get_closest_marker(need):
+            skip_without(need)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Counts what this user or this machine could not show."""
+    skipped: list[pytest.TestReport] = terminalreporter.getreports("skipped")
+    reasons = [one.longrepr[2] for one in skipped if isinstance(one.longrepr, tuple)]
+    counts = Counter(reason.removeprefix("Skipped: ") for reason in reasons)
+    told = [f"{counts[reason]} skipped: {reason}" for reason in REASONS.values()]
+    other = sum(counts.values()) - sum(counts[reason] for reason in REASONS.values())
+    terminalreporter.write_line("; ".join([*told, f"{other} skipped for another reason"]))
 
 
 @pytest.fixture
 def house() -> Iterator[House]:
     """State, tmux server and environment of its own; fails the test if a process is left."""
     with (
-        tempfile.TemporaryDirectory(prefix="quell-", ignore_cleanup_errors=True) as root,
+        tempfile.TemporaryDirectory(prefix="knell-", ignore_cleanup_errors=True) as root,
         open_house(Path(root)) as one,
     ):
         yield one

@@ -1,4 +1,4 @@
-"""The house rules that no other tool holds: sizes, forbidden words, nothing private in a file."""
+"""The house rules that no other tool holds: sizes, names, rooms, nothing private in a file."""
 
 import ast
 import os
@@ -8,13 +8,14 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SRC = ROOT / "src" / "quell"
+SRC = ROOT / "src" / "knell"
 
 FILE_LINES = 300
 FUNCTION_LINES = 40
@@ -22,14 +23,30 @@ PARAMETERS = 6
 
 # Where every error may be caught, once, and why. Elsewhere an unforeseen error must be seen.
 CATCHES_ALL = {
-    "life/watch.py": "one run's failure must not end the watch over all others",
+    "entry_points.py": "code of other packages may raise anything; it must not end a verb",
+    "kinds/_outside.py": "the same holds for the functions of a kind of another package",
+    "faces/fleet/host.py": "an order without an answer would wait for ever",
+    "life/watch/loop.py": "one run's failure must not end the watch over all others",
 }
 
-# What a bare interpreter runs: quell is not to be had there, only what lies in the same folder.
-ALONE = ("processes/keeper.py", "processes/keeper/", "habits.py", "habits/")
+# What a bare interpreter runs: knell is not to be had there, only what lies in the same folder.
+ALONE = (
+    *("processes/keeper.py", "processes/keeper/", "habits.py", "habits/"),
+    *("processes/os/proc.py", "processes/os/cgroup.py", "processes/os/panes.py"),
+)
+BESIDE_THE_KEEPER = {"proc", "cgroup", "panes", "portable_proc", "darwin"}  # of processes/os
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Rule = Callable[[str, ast.Module], Iterator[str]]
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module by its path below src/knell."""
+    return {
+        file.relative_to(SRC).as_posix(): ast.parse(file.read_text("utf-8"), str(file))
+        for file in sorted(SRC.rglob("*.py"))
+    }
 
 
 def functions(tree: ast.Module) -> Iterator[Function]:
@@ -52,7 +69,7 @@ def parameters(node: Function) -> int:
     return len(named) - own + (given.vararg is not None) + (given.kwarg is not None)
 
 
-# -- the rules: each takes a path below src/quell and its tree, and yields complaints -------------
+# -- the rules: each takes a path below src/knell and its tree, and yields complaints -------------
 
 
 def short_functions(path: str, tree: ast.Module) -> Iterator[str]:
@@ -62,6 +79,8 @@ def short_functions(path: str, tree: ast.Module) -> Iterator[str]:
 
 
 def few_parameters(path: str, tree: ast.Module) -> Iterator[str]:
+    if path.startswith("api/"):  # options of a verb: named in its signature, given by name
+        return
     for node in functions(tree):
         if parameters(node) > PARAMETERS:
             yield f"{path}:{node.lineno} {node.name} has {parameters(node)} parameters"
@@ -121,6 +140,7 @@ def alone_on_the_standard_library(path: str, tree: ast.Module) -> Iterator[str]:
     if not home:
         return
     beside = {file.stem for file in (SRC / home).glob("*.py")}  # none, if home is a file
+    beside |= BESIDE_THE_KEEPER if home.startswith("processes/") else set()
     for node, name in imports(tree):
         if name.split(".")[0] not in sys.stdlib_module_names | beside:
             yield f"{path}:{node.lineno} imports {name}: it is run alone, standard library only"
@@ -147,13 +167,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def complaints(rule: Rule) -> list[str]:
-    return [
-        complaint
-        for file in sorted(SRC.rglob("*.py"))
-        for complaint in rule(
-            file.relative_to(SRC).as_posix(), ast.parse(file.read_text("utf-8"), str(file))
-        )
-    ]
+    return [complaint for path, tree in modules().items() for complaint in rule(path, tree)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -169,9 +183,9 @@ BITES: tuple[tuple[Rule, str, str], ...] = (
     (no_print_outside_faces, "life/a.py", "print(1)"),
     (no_catching_of_everything, "life/a.py", "try: f()\nexcept: pass"),
     (no_catching_of_everything, "life/a.py", "try: f()\nexcept (OSError, Exception): pass"),
-    (no_catching_of_everything, "life/watch.py", "try: f()\nexcept Exception: pass\n" * 2),
+    (no_catching_of_everything, "life/watch/loop.py", "try: f()\nexcept Exception: pass\n" * 2),
     (core_asks_no_clock, "core/a.py", "datetime.now(UTC)"),
-    (alone_on_the_standard_library, "processes/keeper.py", "import os, quell.core.run"),
+    (alone_on_the_standard_library, "processes/keeper.py", "import os, knell.core.run"),
     (alone_on_the_standard_library, "processes/keeper.py", "from . import identity"),
     (alone_on_the_standard_library, "habits/forker.py", "import psutil"),
 )
@@ -179,15 +193,16 @@ BITES: tuple[tuple[Rule, str, str], ...] = (
 SPARES: tuple[tuple[Rule, str, str], ...] = (
     (short_functions, "life/a.py", 'def f():\n    """' + "\n" * 50 + '"""\n    return 1'),
     (few_parameters, "life/a.py", "class A:\n    def f(self, a, b, c, d, e, f): ..."),
-    (no_print_outside_faces, "faces/cli/list.py", "print(1)"),
-    (no_catching_of_everything, "life/watch.py", "try: f()\nexcept Exception: pass"),
+    (few_parameters, "api/a.py", "class A:\n    def f(self, *, a, b, c, d, e, f, g): ..."),
+    (no_print_outside_faces, "faces/cli/verbs/look.py", "print(1)"),
+    (no_catching_of_everything, "life/watch/loop.py", "try: f()\nexcept Exception: pass"),
     (
         no_catching_of_everything,
         "life/a.py",
         "try: f()\nexcept BaseException:\n    undo()\n    raise",
     ),
     (alone_on_the_standard_library, "processes/keeper.py", "import os, ctypes.util"),
-    (alone_on_the_standard_library, "processes/members.py", "import psutil, quell.core.run"),
+    (alone_on_the_standard_library, "processes/members.py", "import psutil, knell.core.run"),
 )
 
 
@@ -216,10 +231,76 @@ def test_no_file_is_long() -> None:
     assert {path: size for path, size in sizes.items() if size > FILE_LINES} == {}
 
 
-def test_the_version_is_told_once() -> None:
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    source = (SRC / "__init__.py").read_text("utf-8")
-    assert re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE) == [told]
+# -- names and rooms -------------------------------------------------------------------------------
+
+# Folders of tests/ that mirror no folder of src/knell, and what is in them.
+OTHER_ROOMS = {
+    "bench": "the benchmark's own scripts",
+    "chaos": "knell broken on purpose, from a seed",
+    "contracts": "the items of docs/contracts.md, one by one",
+    "core/recordings": "screens and conversations of the real programs",
+    "e2e": "the real programs",
+    "e2e/wires": "how each of them speaks with its model",
+    "fast": "what list and kill may load and ask of the system",
+    "faults": "what can go wrong around knell",
+    "fleet": "many hosts on a real PostgreSQL",
+    "kinds/exit_screens": "what the real programs showed when they were left",
+    "kinds/screens": "what thirteen programs drew, for the tests of their patterns",
+    "life/watch/recorded": "what the real programs showed and wrote in each situation",
+    "package": "the wheel: what is in it, and an upgrade under live agents",
+    "real": "whole lives of real agents, through all rooms",
+    "support": "what tests of several rooms use",
+}
+SENTENCE = re.compile(r"\S+( \S+){3,}[.?:]$")
+# Empty besides these two: one makes a folder a package, the other tells type checkers about types.
+MAY_BE_EMPTY = {"__init__.py", "py.typed"}
+
+
+def rooms(root: Path) -> set[str]:
+    return {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*")
+        if path.is_dir() and path.name != "__pycache__" and any(path.glob("[!_]*.*"))
+    }
+
+
+def test_every_folder_of_tests_mirrors_one_of_the_source() -> None:
+    assert rooms(ROOT / "tests") - rooms(SRC) - set(OTHER_ROOMS) == set()
+    assert set(OTHER_ROOMS) - rooms(ROOT / "tests") == set(), "a room that is gone is still listed"
+
+
+def test_every_module_says_first_what_it_is_for() -> None:
+    """In a sentence, which may need two lines."""
+    said = {path: ast.get_docstring(tree) or "" for path, tree in modules().items()}
+    first = {path: " ".join(text.split("\n\n")[0].split()) for path, text in said.items()}
+    assert {path: words for path, words in first.items() if not SENTENCE.match(words)} == {}
+
+
+def test_no_class_name_is_defined_twice() -> None:
+    defined: dict[str, list[str]] = {}
+    for path, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, []).append(path)
+    twice = {name: paths for name, paths in defined.items() if len(paths) > 1}
+    assert twice == {}
+
+
+def test_every_declared_dependency_is_imported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    declared = [
+        *project["dependencies"],
+        *(one for name in extras.keys() - {"dev"} for one in extras[name]),
+    ]
+    wanted = {re.split(r"[\[<>=;~! ]", one)[0].split(".")[0] for one in declared}
+    used = {name.split(".")[0] for tree in modules().values() for _, name in imports(tree)}
+    assert wanted - used == set()
+
+
+def test_no_file_is_empty() -> None:
+    empty = [file for file in files() if file.name not in MAY_BE_EMPTY and not file.stat().st_size]
+    assert empty == []
 
 
 # -- nothing of the machine it was written on ------------------------------------------------------
@@ -273,5 +354,19 @@ def test_nothing_tells_of_the_machine_it_was_written_on() -> None:
 
 def test_a_leak_is_seen() -> None:
     paths, hosts = {"/lab", "/home/ada"}, {"pip.lab.example"}
-    assert len(leaks("cd /lab/quell; pip -i http://pip.lab.example/simple", paths, hosts)) == 2
+    assert len(leaks("cd /lab/knell; pip -i http://pip.lab.example/simple", paths, hosts)) == 2
     assert leaks("see /label, docs/lab/x and /home/adam", paths, hosts) == []
+
+
+def test_the_old_name_is_gone() -> None:
+    """Only the line of the changelog and the decision that explain the change may say it."""
+    old = "qu" + "ell"
+    found = subprocess.run(
+        ["git", "grep", "-il", old], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    names = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert set(found) == {"CHANGELOG.md", "docs/decisions/0017-the-name.md"}
+    assert (ROOT / "CHANGELOG.md").read_text().lower().count(old) == 1
+    assert [name for name in names if old in name.lower()] == []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from workshop import Bench
 
+WANTED: list[str] = []  # how the names of the wanted ways begin; empty: all
 GRACE = 0.3  # seconds between TERM and KILL, unless a way is told otherwise
 
 
@@ -70,13 +71,13 @@ def all_ways(bench: "Bench") -> list[Way]:
 
     from ways.circus import Circus
     from ways.hcom import HcomKill, HcomStop
-    from ways.quells import Adopted, KeeperOnly, WithCgroup
+    from ways.knells import Adopted, KeeperOnly, Portable, WithCgroup
     from ways.scripts import KillGroup, KillPid, PsutilTree
     from ways.supervisord import Supervisord
     from ways.tmux import KillSession
 
     peers = Peers(bench.root)
-    return [
+    found: list[Way] = [
         KillPid(bench),
         KillGroup(bench),
         PsutilTree(bench, peers),
@@ -88,4 +89,6 @@ def all_ways(bench: "Bench") -> list[Way]:
         WithCgroup(bench),
         KeeperOnly(bench),
         Adopted(bench),
+        Portable(bench),
     ]
+    return [way for way in found if way.name.startswith(tuple(WANTED) or "")]

@@ -27,8 +27,8 @@ def survivors() -> dict[str, Any]:
             "hopper_tight": unborn,
         },
         "hcom kill": clean | {"plain": habit(left=4, lies=3)},
-        "quell, keeper only": clean.copy(),
-        "quell, adopted": clean.copy(),
+        "knell, keeper only": clean.copy(),
+        "knell, adopted": clean.copy(),
     }
     found = {way: {"unavailable": "", "version": "", "habits": one} for way, one in ways.items()}
     found["hcom stop"] = {"unavailable": GONE, "version": "", "habits": {}}
@@ -44,7 +44,7 @@ def innocents() -> dict[str, Any]:
             "pid reuse": {"trials": 7, "hit": 0, "said": ""},
             "prefix-named tmux session": {"trials": 0, "hit": 0, "said": "no tmux"},
         },
-        "quell, keeper only": {
+        "knell, keeper only": {
             "pid reuse": {"trials": 7, "hit": 0, "said": "already ended"},
             "prefix-named tmux session": {"trials": 7, "hit": 0, "said": "ended"},
         },
@@ -70,7 +70,7 @@ def times() -> dict[str, Any]:
                 "obedient": ended(11, 14), "ignores TERM": ended(12, None, never=6),
             },
             "hcom kill": {"obedient": ended(444, 448, never=2)},
-            "quell, keeper only": {
+            "knell, keeper only": {
                 "obedient": ended(121, 117), "ignores TERM": ended(1130, 1122),
             },
         },
@@ -86,7 +86,7 @@ def many() -> dict[str, Any]:
         "skipped": {"circus": "50 obedient: too slow"},
         "list": {"1": spread(88), "1000": spread(170, 11.5)},
         "ways": {
-            "quell kill all": {
+            "knell kill all": {
                 "obedient": {
                     "1": ended(150, 145), "10": ended(180, 171), "50": ended(390, 381),
                     "1000": ended(4300, 4200),
@@ -102,7 +102,7 @@ def many() -> dict[str, Any]:
 
 
 def starts() -> dict[str, Any]:
-    commands = {"floor: python -c pass": spread(15, 1), "quell list, 1 agent": spread(86, 5.7)}
+    commands = {"floor: python -c pass": spread(15, 1), "knell list, 1 agent": spread(86, 5.7)}
     return {"commands": commands, "engine_ms": {"headless": spread(4), "tmux": spread(5)}}
 
 
@@ -130,7 +130,7 @@ def mcp() -> dict[str, Any]:
 
 
 def watch() -> dict[str, Any]:
-    beat = {"floor: python -c pass": spread(17), "quell beat": spread(100), "touch": spread(1.4)}
+    beat = {"floor: python -c pass": spread(17), "knell beat": spread(100), "touch": spread(1.4)}
     beats: dict[str, Any] = {"by_1_process_a_second": 325236, "by_8_processes_a_second": 530317}
     beats |= {"taken_in_ms_200": spread(9), "taken_in_ms_1000": spread(22)}
     cost = {
@@ -154,7 +154,7 @@ def real() -> dict[str, Any]:
     kept = {"trials": 2, "left": 0, "which": [], "agent_s": 0.32, "gone_s": 2.33}
     row = {"end": "`kill PID`", "server": "stubborn", "without": {**alone, "gone_s": None}}
     verb = {
-        "end": "`quell kill`",
+        "end": "`knell kill`",
         "server": "docile",
         "without": None,
         "with": kept | {"rungs": "term"},

@@ -1,4 +1,4 @@
-"""The scripts of `make bench` on this interpreter's quell: small, but real."""
+"""The scripts of `make bench` on this interpreter's knell: small, but real."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ from ways.scripts import KillGroup, KillPid
 from workshop import Bench, against, spread, workshop
 
 from house import House, alive, eventually
-from quell.habits import HABITS, OBEDIENT
+from knell.api.habits import HABITS, OBEDIENT
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SPARED = [ROOT / "bench" / "results.json", ROOT / "docs" / "benchmarks.md"]
@@ -70,10 +70,10 @@ def test_a_run_that_is_cut_short_leaves_nothing(house: House) -> None:
     measuring = subprocess.Popen(
         argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    eventually(lambda: list(house.root.glob("quell-bench-*/state/runs/*/ready")))
+    eventually(lambda: list(house.root.glob("knell-bench-*/state/runs/*/ready")))
     measuring.terminate()
     assert measuring.wait(60) == 128 + signal.SIGTERM
-    assert not list(house.root.glob("quell-bench-*"))
+    assert not list(house.root.glob("knell-bench-*"))
 
 
 def test_a_part_that_fails_does_not_take_the_others_with_it(
@@ -161,12 +161,12 @@ def test_a_claim_is_early_while_somebody_lives_and_false_if_somebody_stays() -> 
     assert times.figures(ended[3:], [10.0])["death_ms"] is None
 
 
-def test_only_quell_is_asked_for_the_most() -> None:
-    """Every way ends the same numbers; the largest crowd is quell's alone."""
-    rounds = many.rounds([many.QUELL, "peer"], 5, [1, 50], 1000)
+def test_only_knell_is_asked_for_the_most() -> None:
+    """Every way ends the same numbers; the largest crowd is knell's alone."""
+    rounds = many.rounds([many.KNELL, "peer"], 5, [1, 50], 1000)
     assert [trial.size for trial in rounds] == sorted(trial.size for trial in rounds)
-    assert {trial.way for trial in rounds if trial.size == 1000} == {many.QUELL}
-    assert rounds.count(many.Trial(many.QUELL, "deaf", 50)) == 4
+    assert {trial.way for trial in rounds if trial.size == 1000} == {many.KNELL}
+    assert rounds.count(many.Trial(many.KNELL, "deaf", 50)) == 4
     assert rounds.count(many.Trial("peer", "deaf", 50)) == 1
     assert not [trial for trial in many.rounds(["peer"], 1, [1], 0) if trial.size != 1]
 
@@ -178,7 +178,7 @@ def test_a_deathwatch_waits_for_the_last_of_the_family(house: House) -> None:
     """An agent that is gone while its child lives on is not dead; who survives is ended."""
     ready = house.root / "ready"
     source = HABITS["ignores_term"]
-    env = house.env | {"QUELL_READY": str(ready)}
+    env = house.env | {"KNELL_READY": str(ready)}
     agent = subprocess.Popen([sys.executable, "-S", "-c", source], env=env)
     eventually(ready.exists)
     children = Path(f"/proc/{agent.pid}/task/{agent.pid}/children")
@@ -218,9 +218,9 @@ def test_one_ending_is_timed_by_what_was_seen(
     assert not sure.early
 
 
-def test_a_crowd_is_ended_by_quell_and_listed_before(bench: Bench) -> None:
+def test_a_crowd_is_ended_by_knell_and_listed_before(bench: Bench) -> None:
     """The figures of `kill all` are of agents that were alive, and are of none that lives on."""
-    found = many.by_quell(bench, many.Trial(many.QUELL, "obedient", 2))
+    found = many.by_knell(bench, many.Trial(many.KNELL, "obedient", 2))
     assert found.died_ms is not None
     assert len(found.listed_ms) == 5
-    assert json.loads(bench.must(bench.quell, "list", "--json"))["agents"] == []
+    assert json.loads(bench.must(bench.knell, "list", "--json"))["agents"] == []

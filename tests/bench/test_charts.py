@@ -11,8 +11,8 @@ from charts import NOT_MEASURED, Cell, Group, Heat, Words, bar_chart, duration, 
 from svg import width_of
 
 SVG = "{http://www.w3.org/2000/svg}"
-WORDS = Words('A title <with> signs & "quotes"', "How to read it", "quell leaves 0 of 5")
-WAYS = ["quell, keeper only", "a way with a long name that leans far out", "hcom kill"]
+WORDS = Words('A title <with> signs & "quotes"', "How to read it", "knell leaves 0 of 5")
+WAYS = ["knell, keeper only", "a way with a long name that leans far out", "hcom kill"]
 HABITS = ["plain", "a habit of many words in a row"]
 LEGEND = [("nothing left", Cell("0", 0)), ("not measured", NOT_MEASURED)]
 
@@ -48,8 +48,8 @@ PICTURES: dict[str, Callable[[], str]] = {
     "no bars": lambda: bar_chart(WORDS, ["returns"], []),
     "lines": lines,
     "twelve lines that end together": crowded,
-    "one point": lambda: line_chart(WORDS, "agents", {"quell": [(1, 100)]}),
-    "no lines": lambda: line_chart(WORDS, "agents", {"quell": []}),
+    "one point": lambda: line_chart(WORDS, "agents", {"knell": [(1, 100)]}),
+    "no lines": lambda: line_chart(WORDS, "agents", {"knell": []}),
 }
 
 

@@ -13,7 +13,7 @@ from summary import verdicts
 from bench.made_up import GONE, ended, habit, results
 
 SEED = "kill PID, as the seed does"
-KEEPER = "quell, keeper only"
+KEEPER = "knell, keeper only"
 
 
 def section(text: str, heading: str) -> str:
@@ -95,7 +95,7 @@ def test_what_could_not_be_measured_says_why() -> None:
     text = page(results())
     assert f"* hcom stop: not measured, {GONE}" in text
     assert "| hcom stop" not in text
-    assert row(section(text, "In short"), "quell, adopted")[4:] == ["not measured"] * 3
+    assert row(section(text, "In short"), "knell, adopted")[4:] == ["not measured"] * 3
 
 
 def test_trials_that_did_not_start_count_for_nobody() -> None:
@@ -126,7 +126,7 @@ def test_a_death_that_never_came_is_not_a_time() -> None:
 def test_ours_come_first_and_the_cleanest_of_the_others_next() -> None:
     """The order of the rows is by what is left alive, whatever the order of the figures."""
     found = [one.way for one in verdicts(results())]
-    assert found == [KEEPER, "quell, adopted", "hcom kill", SEED, "hcom stop"]
+    assert found == [KEEPER, "knell, adopted", "hcom kill", SEED, "hcom stop"]
 
 
 def test_real_agents_that_could_not_be_had_are_no_empty_table() -> None:
@@ -185,7 +185,7 @@ def test_budgets_are_computed_from_the_figures() -> None:
     assert not verdict_of(given, "`list`, 1000 agents")
     assert "missed: `list`, 1000 agents" in page(given)
     assert verdict_of(given, "`kill all`, up to 100")
-    given["many"]["ways"]["quell kill all"]["obedient"]["50"] = ended(900, 900)
+    given["many"]["ways"]["knell kill all"]["obedient"]["50"] = ended(900, 900)
     assert not verdict_of(given, "`kill all`, up to 100")
     assert not verdict_of(given, "`kill all`, 50 obedient")
 
@@ -193,14 +193,14 @@ def test_budgets_are_computed_from_the_figures() -> None:
 def test_a_survivor_among_many_misses_the_budget_of_time() -> None:
     """Fifty ended in no time but for one that lives on is not within any budget."""
     given = results()
-    given["many"]["ways"]["quell kill all"]["obedient"]["50"] = ended(90, 90, never=1)
+    given["many"]["ways"]["knell kill all"]["obedient"]["50"] = ended(90, 90, never=1)
     assert not verdict_of(given, "`kill all`, 50 obedient")
 
 
 def test_an_adopted_run_is_not_under_the_promise() -> None:
-    """What quell did not start is measured, but the budget of no survivors is the keeper's."""
+    """What knell did not start is measured, but the budget of no survivors is the keeper's."""
     given = results()
-    given["survivors"]["ways"]["quell, adopted"]["habits"]["plain"] = habit(left=2)
+    given["survivors"]["ways"]["knell, adopted"]["habits"]["plain"] = habit(left=2)
     assert verdict_of(given, "survivors, every habit, under a keeper")
 
 

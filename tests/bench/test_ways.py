@@ -13,22 +13,22 @@ import pytest
 from more_habits import ALL_HABITS, TOLD_MORE
 from survivors import end_rest, ended, judged, nothing_yet
 from ways import Way
-from ways.quells import Adopted, KeeperOnly, WithCgroup, no_cgroup
+from ways.knells import Adopted, KeeperOnly, WithCgroup, no_cgroup
 from ways.scripts import KillGroup, KillPid
 from ways.tmux import KillSession
 from witness import Witness
 from workshop import Bench
 
 from house import House, alive, descendants, eventually, pause
-from quell.habits import HABITS, OBEDIENT, TOLD
+from knell.api.habits import HABITS, MEANINGS, OBEDIENT
 
-QUELLS = (WithCgroup, KeeperOnly, Adopted)
+KNELLS = (WithCgroup, KeeperOnly, Adopted)
 MakesWay = Callable[[Bench], Way]
 
 
 @pytest.fixture
 def bench(house: House) -> Bench:
-    """The quell of this tree instead of an installed one: what is tested here are the ways."""
+    """The knell of this tree instead of an installed one: what is tested here are the ways."""
     place = house.root / "bench"
     place.mkdir()
     return Bench(place, Path(sys.executable).parent)
@@ -51,7 +51,7 @@ def tried(bench: Bench, way: Way, habit: str) -> dict[str, int]:
     return counted["x"]
 
 
-@pytest.mark.parametrize("make", [KillPid, KillGroup, KillSession, *QUELLS])
+@pytest.mark.parametrize("make", [KillPid, KillGroup, KillSession, *KNELLS])
 def test_every_way_starts_and_ends_an_obedient_agent(bench: Bench, make: MakesWay) -> None:
     """An agent without bad habits is ended in every way, and every way says so."""
     before = set(descendants())
@@ -59,7 +59,7 @@ def test_every_way_starts_and_ends_an_obedient_agent(bench: Bench, make: MakesWa
     try:
         ready = bench.root / "ready"
         argv = [bench.python, "-S", "-c", OBEDIENT]
-        started = way.start("luna", argv, {"QUELL_READY": str(ready)})
+        started = way.start("luna", argv, {"KNELL_READY": str(ready)})
         eventually(ready.exists)
         assert alive(started.pid)
         assert OBEDIENT.encode() in Path(f"/proc/{started.pid}/cmdline").read_bytes()
@@ -71,23 +71,23 @@ def test_every_way_starts_and_ends_an_obedient_agent(bench: Bench, make: MakesWa
 
 
 @pytest.mark.parametrize("make", [WithCgroup, KeeperOnly])
-def test_quell_leaves_nothing_where_others_do(bench: Bench, make: MakesWay) -> None:
-    """A double-forked daemon with an empty environment does not survive quell."""
+def test_knell_leaves_nothing_where_others_do(bench: Bench, make: MakesWay) -> None:
+    """A double-forked daemon with an empty environment does not survive knell."""
     way = opened(make(bench))
     found = tried(bench, way, "scrubbed_daemon")
     assert (found["trials"], found["survivors"], found["false_success"]) == (1, 0, 0)
     assert "proven gone" in str(found["said"])
 
 
+@pytest.mark.needs_root
+@pytest.mark.needs_cgroup
 def test_the_one_has_a_cgroup_and_the_other_has_none(bench: Bench) -> None:
-    """Each way of quell is measured with the means that its name says."""
-    if no_cgroup() or os.getuid():
-        pytest.skip(no_cgroup() or "only root can hide cgroup v2")
+    """Each way of knell is measured with the means that its name says."""
     for make, inside in ((WithCgroup, True), (KeeperOnly, False)):
         way = opened(make(bench))
         started = way.start(f"luna-{inside}".lower(), ["sleep", "60"], {})
         own = Path(f"/proc/{started.pid}/cgroup").read_text()
-        assert ("/quell-" in own) is inside
+        assert ("/knell-" in own) is inside
         assert way.end(started).success
 
 
@@ -105,7 +105,7 @@ def test_a_process_that_hops_from_pid_to_pid_is_not_missed(bench: Bench) -> None
     way = opened(KillPid(bench))
     ready = bench.root / "ready"
     source = witness.mark(ALL_HABITS["hopper_tight"])
-    started = way.start("luna", [bench.python, "-S", "-c", source], {"QUELL_READY": str(ready)})
+    started = way.start("luna", [bench.python, "-S", "-c", source], {"KNELL_READY": str(ready)})
     eventually(ready.exists)
     way.end(started)
     for _ in range(20):
@@ -136,7 +136,7 @@ def test_nobody_but_the_holders_of_the_lock_is_ended(bench: Bench, house: House)
 
 def test_every_habit_is_told_and_can_be_watched() -> None:
     """No habit is measured that the page cannot name."""
-    assert set(ALL_HABITS) == set(TOLD | TOLD_MORE) >= set(HABITS)
+    assert set(ALL_HABITS) == set(MEANINGS | TOLD_MORE) >= set(HABITS)
     for habit, source in ALL_HABITS.items():
         compile(Witness(Path(os.devnull)).mark(source), habit, "exec")
     assert ALL_HABITS["hopper"] != HABITS["hopper"]  # it must outlast the slowest way
@@ -144,10 +144,10 @@ def test_every_habit_is_told_and_can_be_watched() -> None:
 
 @pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 def test_the_tmux_way_hits_a_session_whose_name_only_begins_alike(bench: Bench) -> None:
-    """tmux takes a name for the beginning of a longer one; quell does not."""
+    """tmux takes a name for the beginning of a longer one; knell does not."""
     from innocents import prefixed
 
     assert prefixed(bench, KillSession(bench), 1)["hit"] == 1
-    quell = WithCgroup(bench) if not no_cgroup() else KeeperOnly(bench)
-    found = prefixed(bench, quell, 1)
+    knell = WithCgroup(bench) if not no_cgroup() else KeeperOnly(bench)
+    found = prefixed(bench, knell, 1)
     assert (found["trials"], found["hit"]) == (1, 0), found

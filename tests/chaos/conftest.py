@@ -1,12 +1,16 @@
 """Chaos with a seed: the same faults again for whoever gives the same number.
 
-`make test` runs the short version. `make chaos` runs the long one (`QUICK=1`: the short one), with
-a seed of its own that it prints, and writes docs/chaos.md when all of it passed.
+`make test` runs a small version, without the tests marked `stress`. `make chaos` runs the long one
+(`QUICK=1`: a short one) with a seed of its own that it prints; and from the other folders, those
+tests that are marked `stress`, and those of faults that were once found (P and K of
+docs/contracts.md). It writes docs/chaos.md when all of it passed.
 """
 
 import os
 import random
+import re
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -14,27 +18,56 @@ from chaos.report import Tally, is_complete, write
 
 TALLY = pytest.StashKey[Tally]()
 SHORT_SEED = 1
+HERE = Path(__file__).parent
+FAULT = re.compile(r"_([PK]\d+)(?=_)")
 
 
 def is_long() -> bool:
     return version() == "long"
 
 
+def is_small() -> bool:
+    return not version()
+
+
 def version() -> str:
     """As `make chaos` says it; elsewhere nothing is said, and no page is written."""
-    return os.environ.get("QUELL_CHAOS", "")
+    return os.environ.get("KNELL_CHAOS", "")
 
 
 def seed() -> int:
-    return int(os.environ.get("QUELL_CHAOS_SEED") or SHORT_SEED)
+    return int(os.environ.get("KNELL_CHAOS_SEED") or SHORT_SEED)
+
+
+class FaultCounter:
+    """Counts the passed tests of each fault, in every folder."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            for fault in FAULT.findall(report.nodeid):
+                self._tally.held[fault] += 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[TALLY] = Tally(seed(), version())
+    tally = config.stash[TALLY] = Tally(seed(), version())
+    config.pluginmanager.register(FaultCounter(tally))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the other folders, `make chaos` runs only what stresses, and the tests of faults."""
+    if version():
+        others = [one for one in items if HERE not in one.path.parents]
+        kept = [one for one in others if FAULT.search(one.name) or one.get_closest_marker("stress")]
+        left_out = {*others} - {*kept}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [one for one in items if one not in left_out]
 
 
 def pytest_report_header() -> str:
-    return f"chaos: {'long' if is_long() else 'short'}, seed {seed()}"
+    return f"chaos: {version() or 'small'}, seed {seed()}"
 
 
 @pytest.fixture

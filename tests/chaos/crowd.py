@@ -20,13 +20,13 @@ SOURCE = """
 #include <unistd.h>
 int main(int argc, char **argv) {
     setsid();
-    alarm(150);
+    alarm(1200);
     for (int left = atoi(argv[1]); left > 0; left--) {
         pid_t child = fork();
         if (child < 0) { perror("fork"); return 1; }
         if (!child) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            alarm(150);
+            alarm(1200);
             for (;;) pause();
         }
     }
@@ -45,7 +45,7 @@ def crowd(house: House, many: int) -> Iterator[set[int]]:
         program = house.root / "crowd"
         source = house.root / "crowd.c"
         source.write_text(SOURCE)
-        subprocess.run([compiler, "-O1", "-o", str(program), str(source)], check=True, timeout=60)
+        subprocess.run([compiler, "-O1", "-o", str(program), str(source)], check=True, timeout=300)
         argv = [str(program), str(many)]
     else:
         argv = ["setsid", "sh", "-c", f"{'sleep 150 & ' * many} echo up; wait"]
@@ -59,7 +59,7 @@ def crowd(house: House, many: int) -> Iterator[set[int]]:
         for pid in members(first.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        first.wait(60)
+        first.wait(300)
         first.stdout.close()
 
 
@@ -76,13 +76,13 @@ def session_of(pid: int) -> int:
 
 
 def looked_at(house: House, *words: str) -> tuple["subprocess.CompletedProcess[str]", list[int]]:
-    """`quell WORDS`, and whose directory in /proc it looked into, as often as it did."""
+    """`knell WORDS`, and whose directory in /proc it looked into, as often as it did."""
     log = house.root / "opened"
     log.unlink(missing_ok=True)
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("opened.py")), str(log), *words],
         env=house.env, cwd=house.root, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        check=False, timeout=120,
+        check=False, timeout=300,
     )  # fmt: skip
     parts = [path.split("/") for path in log.read_text().splitlines()]
     return done, [int(part[2]) for part in parts if part[1] == "proc" and part[2].isdigit()]

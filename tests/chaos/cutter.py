@@ -146,20 +146,30 @@ def cut_keeper(keeper: str, at: int, log: str) -> None:
     runpy.run_path(keeper, run_name="__main__")
 
 
-def cut_quell() -> None:
-    """`python cutter.py AT LOG WORDS…` is `quell WORDS…`."""
+def cut_knell() -> None:
+    """`python cutter.py AT LOG WORDS…` is `knell WORDS…`."""
     _, at, log, *words = sys.argv
-    sys.argv = ["quell", *words]
+    sys.argv = ["knell", *words]
     import subprocess
 
-    from quell.faces.cli import main
+    from knell.faces.cli import main
 
     cutter = Cutter(int(at), log)
     install(cutter)
     _count_commits(cutter)
     fork_exec = "_fork_exec"  # all that subprocess starts goes through it
     setattr(subprocess, fork_exec, cutter.around(getattr(subprocess, fork_exec), _git))
+    if any(word == "fleet" or "@" in word for word in words):
+        _count_statements(cutter)
     main()
+
+
+def _count_statements(cutter: Cutter) -> None:
+    """What is asked of the fleet's database is a deed as well."""
+    from knell.fleet.wire import Wire
+
+    name: Callable[..., str] = lambda _, statement, *__, **___: f"ask {statement[:30]}"  # noqa: E731
+    Wire.rows = cutter.around(Wire.rows, name)
 
 
 def _git(argv: Any, *_: Any) -> str:
@@ -168,4 +178,4 @@ def _git(argv: Any, *_: Any) -> str:
 
 
 if __name__ == "__main__":
-    cut_quell()
+    cut_knell()

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chaos.conftest import is_long
+from chaos.conftest import is_long, is_small
 from contracts.o_scenes import sql
 from house import House, descendants, eventually, told
-from quell.core.lifecycle import State
-from quell.core.receipt import Proof
-from quell.core.run import Run
-from quell.life.birth import never_came
-from quell.processes.journal import read_journal
+from knell.core.receipt import Proof
+from knell.core.run import Run, State
+from knell.life.base.members import never_came
+from knell.processes.journal import read_journal
 
 CUTTER = Path(__file__).parent / "cutter.py"
 ENDS = (("kill",), ("stop",), ("watch", "--once"))  # finish what was interrupted
@@ -44,7 +43,7 @@ def moments(house: House, *words: str) -> list[str]:
 
 
 def cut(house: House, at: int, *words: str) -> Cut:
-    """Runs `quell WORDS`, which dies at that moment."""
+    """Runs `knell WORDS`, which dies at that moment."""
     return _run(house, at, words)
 
 
@@ -75,7 +74,7 @@ def _run(house: House, at: int, words: Words) -> Cut:
     done = subprocess.run(
         [sys.executable, str(CUTTER), str(at), str(log), *words],
         env=house.env, cwd=house.root, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     names = log.read_text().splitlines() if log.exists() else []
     died = done.returncode == -9
@@ -112,7 +111,7 @@ def is_sharp(name: str) -> bool:
 
 def some(short: int) -> int:
     """How many moments of a verb: in the long version all of them, of most verbs."""
-    return 40 if is_long() else short
+    return 40 if is_long() else max(2, short // 4) if is_small() else short
 
 
 def of(verb: Words, name: str) -> Words:
@@ -147,12 +146,32 @@ def _busy(house: House, pid: int) -> bool:
     if not rundir:
         return False
     journal = read_journal(rundir)
-    return journal.process is None or bool(journal.cause)
+    # A keeper of the ended may stay to write down what children say that were kept.
+    return not journal.ended and (journal.process is None or bool(journal.cause))
 
 
 def keepers(house: House, run: Run) -> list[int]:
-    rundir = house.quell.world.rundir(run.id)
+    rundir = house.knell.world.rundir(run.id)
     return [pid for pid in descendants() if rundir in told(pid).split()]
+
+
+def await_births(house: House, name: str) -> None:
+    """A keeper that outlived its spawner needs a moment to report; any command then notes it."""
+    coming = [
+        run
+        for run in house.knell.world.store.runs.of(name)
+        if run.live and run.state is State.SPAWNING and keepers(house, run)
+    ]
+    for run in coming:
+        rundir = house.knell.world.rundir(run.id)
+        eventually(lambda run=run, rundir=rundir: reported(rundir) or not keepers(house, run))
+    if coming:
+        house.run("list")
+
+
+def reported(rundir: str) -> bool:
+    journal = read_journal(rundir)
+    return bool(journal.process or journal.failure or journal.ended)
 
 
 def check(house: House, name: str, *, finished: bool, kept: bool = True) -> list[Run]:
@@ -161,10 +180,11 @@ def check(house: House, name: str, *, finished: bool, kept: bool = True) -> list
     Without `finished`, an ending may be shown as interrupted, for it waits for one who may signal.
     Without `kept`, a keeper was killed, and without it nobody can always prove an end.
     """
-    stamps = house.quell.world.kernel.stamps()
-    runs = house.quell.world.store.runs_of(name)
+    await_births(house, name)
+    stamps = house.knell.world.processes.stamped()
+    runs = house.knell.world.store.runs.of(name)
     for run in runs:
-        members = {member.process.pid for member in stamps.get(run.id, ())}
+        members = {one.pid for one in stamps.get(run.id, ())}
         if run.live:
             _check_live(house, run, members | {*keepers(house, run)}, finished=finished)
         else:
@@ -176,7 +196,7 @@ def check(house: House, name: str, *, finished: bool, kept: bool = True) -> list
 
 
 def _check_live(house: House, run: Run, members: set[int], *, finished: bool) -> None:
-    if never_came(house.quell.world, run):  # a look, and a kill that finds no PID, only say so
+    if never_came(house.knell.world, run):  # a look, and a kill that finds no PID, only say so
         [shown] = [one for one in house.json("list")["agents"] if one["name"] == run.agent]
         assert "start was interrupted" in shown["note"], shown
         assert not members
@@ -200,12 +220,12 @@ def _check_over(house: House, run: Run, members: set[int], *, kept: bool) -> Non
         house, "SELECT count(*) FROM events WHERE run = ? AND type = 'life.stopped'", run.id
     )
     assert told_of == [(1,)]
-    receipt = house.quell.world.store.receipt(run.id)
+    receipt = house.knell.world.store.endings.receipt(run.id)
     assert receipt
     assert not receipt.survivors
     proven = receipt.proof is Proof.PROVEN or run.process is None or receipt.kept
     assert proven or not kept, receipt
-    rundir = Path(house.quell.world.rundir(run.id))
+    rundir = Path(house.knell.world.rundir(run.id))
     assert not (rundir / "launch").exists(), "the caller's environment was left there"
     assert not run.cgroup or not Path(run.cgroup).exists()
 
@@ -216,8 +236,8 @@ def receipts(house: House, run: Run) -> int:
 
 def reusable(house: House, name: str) -> None:
     """A kill ends it if it lives, and its name is free again."""
-    live = [run for run in house.quell.world.store.live_runs() if run.agent == name]
-    if live and not never_came(house.quell.world, live[0]):
+    live = [run for run in house.knell.world.store.runs.live() if run.agent == name]
+    if live and not never_came(house.knell.world, live[0]):
         [slain] = house.kill(name, force=True)
         assert [one.result for one in slain.receipts] == ["ended"], slain
         assert slain.receipts[0].proof is Proof.PROVEN

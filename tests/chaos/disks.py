@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from needs import REASONS
+
 CLONE_NEWNS = 0x00020000
 MS_REC, MS_PRIVATE = 0x4000, 1 << 18
 EXT4_IOC_SHUTDOWN = 0x8004587D
@@ -32,7 +34,7 @@ def mounts_of_our_own() -> Iterator[None]:
         called("unshare", CLONE_NEWNS)
     except PermissionError:
         os.close(outside)
-        pytest.skip("needs root: only root may have mounts of its own")
+        pytest.skip(REASONS["needs_root"])
     try:
         called("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
         yield
@@ -123,5 +125,5 @@ class Disk:
 def run(*argv: str, codes: tuple[int, ...] = (0,)) -> None:
     if not shutil.which(argv[0]):
         pytest.skip(f"{argv[0]} is not installed")
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode in codes, (argv, done.stdout, done.stderr)

@@ -9,7 +9,7 @@ import sys
 import atheris  # pyright: ignore[reportMissingImports]
 
 instrumented = atheris.instrument_imports  # pyright: ignore[reportAttributeAccessIssue]
-with instrumented(include=["quell", "ruamel"]):
+with instrumented(include=["knell", "ruamel"]):
     from chaos.fuzz_targets import SEEDS, TARGETS
 
 

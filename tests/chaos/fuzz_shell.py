@@ -8,19 +8,20 @@ import signal
 import sys
 import tempfile
 
-from quell.faces import cli
+from knell.faces import cli
+from knell.faces.cli import group
 
-SPARED = {"run", "mcp", "demo"}  # seldom said here, and slow to import
+SPARED = {"mcp", "demo"}  # seldom said here, and slow to import
 
 
 def main() -> None:
-    for module, _ in cli.VERBS.values():
+    for module, _ in group.VERBS.values():
         if module not in SPARED:
-            importlib.import_module(f"quell.faces.cli.{module}")
-    importlib.import_module("quell.api")
-    importlib.import_module("quell.wiring")
-    importlib.import_module("quell.stores.sqlite")
-    importlib.import_module("quell.processes.kernel")
+            importlib.import_module(f"knell.faces.cli.verbs.{module}")
+    importlib.import_module("knell.api")
+    importlib.import_module("knell.wiring")
+    importlib.import_module("knell.stores.sqlite")
+    importlib.import_module("knell.processes.queries")
     patience = float(sys.argv[1])
     for line in sys.stdin.buffer:
         sys.stdout.buffer.write(json.dumps(carried_out(json.loads(line), patience)).encode())
@@ -38,7 +39,7 @@ def carried_out(order: dict, patience: float) -> tuple[int, str, str]:
         stdin.seek(0)
         child = os.fork()
         if not child:
-            become_quell(order, (stdin.fileno(), out.fileno(), err.fileno()))
+            become_knell(order, (stdin.fileno(), out.fileno(), err.fileno()))
         code = ended(child, patience)
         texts: list[str] = []
         for file in (out, err):
@@ -47,7 +48,7 @@ def carried_out(order: dict, patience: float) -> tuple[int, str, str]:
         return code, texts[0], texts[1]
 
 
-def become_quell(order: dict, files: tuple[int, int, int]) -> None:
+def become_knell(order: dict, files: tuple[int, int, int]) -> None:
     """In the child: never returns."""
     code = 99
     try:
@@ -55,7 +56,7 @@ def become_quell(order: dict, files: tuple[int, int, int]) -> None:
             os.dup2(file, fd)
         os.environ.clear()
         os.environ.update(order["env"])
-        sys.argv = ["quell", *order["argv"]]
+        sys.argv = ["knell", *order["argv"]]
         cli.main()
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 98

@@ -10,31 +10,31 @@ import os
 import tempfile
 from collections.abc import Callable
 
-from quell import config
-from quell.core.errors import BadConfig, BadRequest, QuellError
-from quell.core.hookedit import installed, restored
-from quell.core.hooks import PROGRAMS
-from quell.core.jsontext import BadSettings
-from quell.core.message import Letter, answer_from
-from quell.core.receipt import receipt_from_json
-from quell.core.redact import kept_screen
-from quell.core.screens import asked, fingerprint
-from quell.core.selector import Candidate, choose
-from quell.core.signs import memory_from
-from quell.core.turns import turn_of
-from quell.faces.cli.invoke import _parameters  # pyright: ignore[reportPrivateUsage]
-from quell.faces.commands import COMMANDS, spec_of
-from quell.faces.commands.parameters import BadParameter, checked
-from quell.mirrors.nodes import Malformed
-from quell.mirrors.revising import Wish, document, updated
-from quell.mirrors.splicing import Inseparable
-from quell.processes.identity import parse_stat
-from quell.processes.journal import read_journal
+from knell import config
+from knell.core.errors import BadConfig, BadParameter, BadRequest, KnellError
+from knell.core.hooks.edit import installed, restored
+from knell.core.hooks.settings_text import BadSettings
+from knell.core.inputs import checked
+from knell.core.receipt import receipt_from_json
+from knell.core.redact import kept_screen
+from knell.core.selector import Candidate, choose
+from knell.core.shutdown import answer_from
+from knell.core.stall.memory import memory_from
+from knell.core.stall.screens import asked, fingerprint
+from knell.core.stall.turns import turn_of
+from knell.core.teams import MessageType
+from knell.faces.cli.verbs.invoke import _parameters  # pyright: ignore[reportPrivateUsage]
+from knell.life.orchestrator.invoke import COMMANDS, load_command
+from knell.processes.journal import read_journal
+from knell.processes.os.linux import Process
+from knell.registry_file.document import RowChange, UnsafeEdit, parse, updated
+from knell.registry_file.tree import Malformed
+from known_kinds import HOOKS, TURNS
 
 
 def stat(data: bytes) -> None:
     try:
-        parse_stat(data)
+        Process(data)
     except ValueError:
         return
 
@@ -51,10 +51,10 @@ def journal(data: bytes) -> None:
 
 def registry(data: bytes) -> None:
     try:
-        whole = document(data.decode("utf-8", "replace"))
+        whole = parse(data.decode("utf-8", "replace"))
         for session in whole.sessions:
-            updated(whole, [Wish(session.name, {"status": "stopped"}, ())])
-    except (Malformed, Inseparable):
+            updated(whole, RowChange(session.name, {"status": "stopped"}))
+    except (Malformed, UnsafeEdit):
         return
 
 
@@ -68,7 +68,7 @@ def command(data: bytes) -> None:
         return
     for name in COMMANDS:
         try:
-            checked(spec_of(f"orchestrator.{name}").parameters, params)
+            checked(load_command(f"orchestrator.{name}").inputs, params)
         except BadParameter:
             continue
 
@@ -78,13 +78,13 @@ def settings(data: bytes) -> None:
         file.write(data)
         file.flush()
         try:
-            config.load({"QUELL_CONFIG": file.name})
+            config.load({"KNELL_CONFIG": file.name})
         except BadConfig:
             return
 
 
 def hooks(data: bytes) -> None:
-    for program in PROGRAMS.values():
+    for program in HOOKS.values():
         for path in program.files:
             try:
                 with_ours = installed(program, path, data)
@@ -103,16 +103,16 @@ def receipt(data: bytes) -> None:
 
 
 def turns(data: bytes) -> None:
-    for dialect in ("claude", "codex", "gemini", "opencode"):
-        turn_of(dialect, data)
+    for read in TURNS.values():
+        turn_of(read, data)
 
 
-def letter(data: bytes) -> None:
+def message(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
-    for type in (Letter.SHUTDOWN_APPROVED, Letter.SHUTDOWN_REJECTED):
+    for type in (MessageType.SHUTDOWN_APPROVED, MessageType.SHUTDOWN_REJECTED):
         try:
             answer_from(type, text)
-        except QuellError:
+        except KnellError:
             continue
 
 
@@ -139,14 +139,14 @@ def target(data: bytes) -> None:
     )
     try:
         choose(data.decode("utf-8", "surrogateescape"), crowd)
-    except QuellError:
+    except KnellError:
         return
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     one.__name__: one
     for one in (
-        stat, journal, registry, command, settings, hooks, receipt, turns, letter, memory, screen,
+        stat, journal, registry, command, settings, hooks, receipt, turns, message, memory, screen,
         target,
     )
 }  # fmt: skip
@@ -164,7 +164,7 @@ SEEDS: dict[str, tuple[bytes, ...]] = {
     "hooks": (b'{"hooks": {"Stop": [{"hooks": [{"type": "command"}]}]}}', b"[hooks]\na = 1\n"),
     "receipt": (b'{"agent": "luna", "result": "ended", "pane": {"place": "x"}}',),
     "turns": (b'{"type": "user", "message": {"content": "x"}}\n',),
-    "letter": (b'{"approved": false, "reason": "x"}',),
+    "message": (b'{"approved": false, "reason": "x"}',),
     "memory": (b'{"looked": [1, 2, 3, "boot"]}',),
     "screen": (b"\x1b[31mDo you want to proceed?\x1b[0m\nAPI_KEY=abcdef\n",),
     "target": (b"tag:dev", b"pid:4711", b"l*", b"%1", b"session:work"),

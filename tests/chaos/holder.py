@@ -1,8 +1,8 @@
-"""Runs quell or a keeper and holds it still right before one call; stdlib only, for it runs alone.
+"""Runs knell or a keeper and holds it still right before one call; stdlib only, for it runs alone.
 
 `python holder.py ROOM CALL INSIDE PROGRAM…` stops before the function INSIDE calls CALL about the
 pid that is written in ROOM/whom, says so by ROOM/held, and goes on once there is ROOM/go. PROGRAM
-is `quell` with its words, or the path of a script with its own.
+is `knell` with its words, or the path of a script with its own.
 """
 
 import os
@@ -26,12 +26,17 @@ def pid_meant(frame: FrameType) -> int:
 
 def hold(room: str, call: str, inside: str) -> None:
     def watch(frame: FrameType, event: str, called: Any) -> None:
-        if event != "c_call" or called.__name__ != call or frame.f_code.co_name != inside:
+        if event != "c_call" or called.__name__ != call:
+            return
+        # knell reaches the system through a module of its own: the caller of that one counts.
+        frames = [each for each in (frame, frame.f_back) if each]
+        if inside not in [each.f_code.co_name for each in frames]:
             return
         whom = os.path.join(room, "whom")
         if os.path.exists(whom) and not os.path.exists(os.path.join(room, "held")):
             with open(whom) as file:
-                if int(file.read()) == pid_meant(frame):
+                whose = int(file.read())
+                if whose in [pid_meant(each) for each in frames]:
                     wait(room)
 
     sys.setprofile(watch)
@@ -46,11 +51,11 @@ def wait(room: str) -> None:
 def main() -> None:
     room, call, inside, program, *words = sys.argv[1:]
     sys.argv = [program, *words]
-    if program == "quell":
-        from quell.faces.cli import main as quell
+    if program == "knell":
+        from knell.faces.cli import main as knell
 
         hold(room, call, inside)
-        quell()
+        knell()
     else:
         hold(room, call, inside)
         runpy.run_path(program, run_name="__main__")

@@ -16,7 +16,7 @@ DIRECTORY = 0o40000
 
 
 def main() -> None:
-    signal.alarm(100)
+    signal.alarm(1200)
     device = os.open("/dev/fuse", os.O_RDWR)
     told = f"fd={device},rootmode={DIRECTORY:o},user_id=0,group_id=0,allow_other"
     libc = ctypes.CDLL(None, use_errno=True)

@@ -11,11 +11,11 @@ import time
 from typing import NamedTuple
 
 from house import House, alive
-from quell.habits import HABITS, OBEDIENT
+from knell.api.habits import HABITS, OBEDIENT
 
 NAMES = ("ada", "bob", "cy", "dee", "eve", "fay", "gil", "hal")
 CUTS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-LONGEST = 120.0  # seconds that one command may take among a hundred others
+LONGEST = 300.0  # seconds that one command may take among a hundred others
 SOON = 0.5  # seconds within which a command is cut
 SHORT_LIVED = "import time; time.sleep(0.05)"
 CRASHING = "import os; os.abort()"
@@ -53,11 +53,11 @@ class Worker(threading.Thread):
             deed = self.chance.choices(list(DEEDS), list(DEEDS.values()))[0]
             words = deed(self)
             cut = self.chance.choice(CUTS) if self.chance.random() < 1 / 6 else 0
-            self.said.append(self.quell(words, cut))
+            self.said.append(self.knell(words, cut))
 
-    def quell(self, argv: tuple[str, ...], cut: int) -> Said:
+    def knell(self, argv: tuple[str, ...], cut: int) -> Said:
         process = self.house.process(
-            sys.executable, "-m", "quell", *argv, text=True, stdin=subprocess.DEVNULL,
+            sys.executable, "-m", "knell", *argv, text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         if cut and not is_over(process, self.chance.random() * SOON):
@@ -127,7 +127,7 @@ class Worker(threading.Thread):
         verb = self.chance.choice(
             [("watch", "--once"), ("reap", "--yes"), ("beat", self.name),
              ("resume", self.name), ("restart", self.name, "--yes", "--grace", "0.2"),
-             ("ask", self.name, "--deadline", "1"), ("approve", self.name),
+             ("ask", self.name, "--deadline", "1"), ("approve", self.name), ("confirm", self.name),
              ("team", "create", "red"), ("team", "add", "red", self.name),
              ("task", "add", "--team", "red", "work"), ("stalled", "--kill", "--yes")]
         )  # fmt: skip
@@ -145,7 +145,7 @@ class Worker(threading.Thread):
         for stranger in self.strangers:
             if stranger.poll() is None:
                 stranger.kill()
-            stranger.wait(30)
+            stranger.wait(300)
 
 
 DEEDS = {

@@ -1,4 +1,4 @@
-"""`python opened.py LOG WORDS…` is `quell WORDS…`; LOG gets each path in /proc that it opened."""
+"""`python opened.py LOG WORDS…` is `knell WORDS…`; LOG gets each path in /proc that it opened."""
 
 import os
 import sys
@@ -12,11 +12,11 @@ def main() -> None:
         if event in ("open", "os.listdir") and str(args[0]).startswith("/proc/"):
             os.write(told, f"{args[0]}\n".encode())
 
-    sys.argv = ["quell", *words]
-    from quell.faces.cli import main as quell
+    sys.argv = ["knell", *words]
+    from knell.faces.cli import main as knell
 
     sys.addaudithook(note)
-    quell()
+    knell()
 
 
 if __name__ == "__main__":

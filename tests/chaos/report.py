@@ -1,10 +1,12 @@
 """docs/chaos.md: what `make chaos` has just broken, and that nothing was lost by it."""
 
 import platform
+import re
 from collections import Counter
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "chaos.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "chaos.md"
 
 
 class Tally:
@@ -14,6 +16,7 @@ class Tally:
         self.seed = seed
         self.version = version  # long or short
         self.faults: Counter[str] = Counter()
+        self.held: Counter[str] = Counter()  # passed tests by the id of the fault once found
         self.promises: dict[str, list[str]] = {}  # by the test file's name
 
     def broke(self, fault: str, times: int = 1) -> None:
@@ -33,11 +36,14 @@ def page(tally: Tally) -> str:
         + "\n".join(f"- {promise}" for promise in known)
         for file, known in sorted(tally.promises.items())
     )
+    found = "\n".join(
+        f"| {id} | {what} | {tally.held[id]} |" for id, what in found_faults().items()
+    )
     return f"""<!-- written by `make chaos`; change tests/chaos/report.py instead -->
 
 # Broken on purpose
 
-`make chaos` breaks quell in every way below and then looks at what is left: processes, rows, tasks,
+`make chaos` breaks knell in every way below and then looks at what is left: processes, rows, tasks,
 receipts. It writes this page only if nothing was lost. This was the {tally.version} version, on
 Linux {platform.release()} with Python {platform.python_version()}. The same seed makes the same
 choices: `make chaos SEED={tally.seed}{"" if tally.version == "long" else " QUICK=1"}`.
@@ -48,14 +54,29 @@ choices: `make chaos SEED={tally.seed}{"" if tally.version == "long" else " QUIC
 |---|---|
 {faults}
 
+## The faults that were once found
+
+Each was made again, in every way that its tests know, and held every time.
+
+| id | what holds now | tests |
+|---|---|---|
+{found}
+
 ## What held
 {promises}
 """
 
 
 def is_complete(tally: Tally) -> bool:
-    """Whether every file of this folder had its say: a part of the run is no page."""
-    return {file.stem for file in Path(__file__).parent.glob("test_*.py")} <= set(tally.promises)
+    """Whether every file of this folder and every fault had its say: a part is no page."""
+    files = {file.stem for file in Path(__file__).parent.glob("test_*.py")}
+    return files <= set(tally.promises) and found_faults().keys() <= set(tally.held)
+
+
+def found_faults() -> dict[str, str]:
+    """What holds now for each fault that was once found, by its id; from docs/contracts.md."""
+    text = (DOCS / "contracts.md").read_text("utf-8")
+    return dict(re.findall(r"^- \*\*([PK]\d+)\*\* (.+)$", text, re.MULTILINE))
 
 
 def write(tally: Tally) -> None:

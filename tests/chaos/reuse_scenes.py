@@ -44,12 +44,16 @@ class Scene:
     def taken(self, pid: int, deed: str = "") -> Stranger:
         """Ends whoever has this number and gives it to a stranger."""
         vacate(pid)
+        return self.given(pid, deed)
+
+    def given(self, pid: int, deed: str) -> Stranger:
+        """Gives a free number to a stranger."""
         settle_down()
         self.strangers.append(take(pid, self.room.path, deed))
         return self.strangers[-1]
 
     def kill(self, *words: str) -> dict[str, Any]:
-        """The only receipt of `quell kill`, and its exit code."""
+        """The only receipt of `knell kill`, and its exit code."""
         return receipt_of(self.house.run("kill", *words, "--json"))
 
     def begun(self, *words: str) -> "subprocess.Popen[str]":
@@ -60,7 +64,7 @@ class Scene:
         )  # fmt: skip
 
     def held(self, call: str, inside: str, *words: str) -> "subprocess.Popen[str]":
-        argv = self.room.argv(call, inside, "quell", *words)
+        argv = self.room.argv(call, inside, "knell", *words)
         process = self.begun(*argv)
         self.room.await_held()
         return process
@@ -71,7 +75,7 @@ class Scene:
 
 
 def finished(process: "subprocess.Popen[str]") -> "subprocess.CompletedProcess[str]":
-    out, err = process.communicate(timeout=40)
+    out, err = process.communicate(timeout=300)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
@@ -111,7 +115,7 @@ def an_adopted_agent(scene: Scene) -> None:
 def a_child(scene: Scene, how: str) -> None:
     luna = BEGINNINGS[how](scene.house, REAPS + APART.format("SLEEP"))
     child = only_child(luna.pid)
-    assert child in {member.process.pid for member in scene.house.quell.show("luna").members}
+    assert child in {member.process.pid for member in scene.house.knell.show("luna").members}
     scene.taken(child, "leads")
     receipt = scene.kill("luna")
     ended_well(receipt)
@@ -129,7 +133,7 @@ def a_keeper_and_its_agent(scene: Scene, deed: str) -> None:
     receipt = scene.kill("luna")
     ended_well(receipt)
     assert told(receipt) == {child}
-    assert any("keeper was killed" in warning for warning in receipt["warnings"])
+    assert "keeper_failed" in [warning["code"] for warning in receipt["warnings"]]
     assert is_free(child)
 
 
@@ -155,7 +159,7 @@ def everything(scene: Scene) -> None:
 
 
 def the_number_that_is_named(scene: Scene) -> None:
-    """`quell kill PID` means the process that has this number, and that is not luna's."""
+    """`knell kill PID` means the process that has this number, and that is not luna's."""
     luna, child = bereaved(scene)
     scene.taken(luna.keeper)
     done = scene.house.run("kill", str(luna.keeper))
@@ -181,7 +185,7 @@ def a_pane(scene: Scene) -> None:
 # -- between the look and the signal ---------------------------------------------------------------
 
 
-def while_quell_stands_still(scene: Scene, whose: str, call: str) -> None:
+def while_knell_stands_still(scene: Scene, whose: str, call: str) -> None:
     """Before it opens the process it has looked up, and before it signals what it has opened."""
     body = REAPS + APART.format("SLEEP")
     luna = started(scene.house, body) if whose == "keeper" else adopted(scene.house, body)
@@ -207,7 +211,7 @@ def while_its_keeper_stands_still(scene: Scene, call: str) -> None:
         luna = started(scene.house, REAPS + IGNORES + APART.format("SLEEP"))
     child = only_child(luna.pid)
     scene.room.whom(child)
-    process = scene.begun("-m", "quell", "kill", "luna", "--grace", "3", "--json")
+    process = scene.begun("-m", "knell", "kill", "luna", "--grace", "3", "--json")
     scene.room.await_held()
     scene.taken(child, "leads")
     scene.room.go()
@@ -218,7 +222,7 @@ def while_its_keeper_stands_still(scene: Scene, call: str) -> None:
 
 
 def while_a_pane_is_adopted(scene: Scene) -> None:
-    """Its program ends while quell takes charge of it: nobody is adopted, and nobody ended."""
+    """Its program ends while knell takes charge of it: nobody is adopted, and nobody ended."""
     house = scene.house
     house.tmux("new-session", "-d", "-s", "work", "-x", "80", "-y", "24", "sleep", "90")
     house.tmux("set-option", "-g", "remain-on-exit", "on")
@@ -238,20 +242,25 @@ def while_a_pane_is_adopted(scene: Scene) -> None:
 
 def between_the_rungs(scene: Scene, how: str, deed: str) -> None:
     """The agent leaves on TERM, its child only on KILL, and in between its number is another's."""
+    # On a busy machine the kill may be over before the number has come again.
+    assert any(in_between(scene, how, deed, grace) for grace in ("3", "12", "48"))
+
+
+def in_between(scene: Scene, how: str, deed: str, grace: str) -> bool:
+    """Whether the number became another's in time."""
     luna = BEGINNINGS[how](scene.house, APART.format("DEAF"))
     child = only_child(luna.pid)
     eventually(lambda: ignores_term(child))
-    process = scene.begun("-m", "quell", "kill", "luna", "--grace", "3", "--json")
+    process = scene.begun("-m", "knell", "kill", "luna", "--grace", grace, "--json")
     eventually(lambda: is_free(luna.pid))
-    scene.taken(luna.pid, deed)
-    assert process.poll() is None, "too late: the kill was over"
+    scene.given(luna.pid, deed)
+    in_time = process.poll() is None
     receipt = receipt_of(finished(process))
     ended_well(receipt)
-    assert {(one["pid"], one["ended_by"]) for one in receipt["processes"]} == {
-        (luna.pid, "term"),
-        (child, "kill"),
-    }
+    ended = {(one["pid"], one["ended_by"]) for one in receipt["processes"]}
+    assert ended == {(luna.pid, "term"), (child, "kill")}, (receipt, luna, child)
     assert is_free(child)
+    return in_time
 
 
 def ignores_term(pid: int) -> bool:

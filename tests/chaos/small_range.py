@@ -20,7 +20,7 @@ from house import alive, eventually, pause, state_and_parent
 NUMBERS = "/proc/sys/kernel/pid_max"
 RANGE = 360  # the kernel begins again at 300, so that 60 are in turn
 RESERVED = 300
-TRY_AGAIN = 2
+TRIES = 20
 OWN_RANGE = (6, 14)  # since then each namespace has a pid_max of its own
 HERE = Path(__file__).resolve().parent
 
@@ -39,12 +39,12 @@ def played(scene: str, *words: str, cgroup: bool = True) -> None:
     if os.geteuid():
         flags += ["--user", "--map-root-user"]
     before = Path(NUMBERS).read_text()
-    with tempfile.TemporaryDirectory(prefix="quell-") as root:
+    with tempfile.TemporaryDirectory(prefix="knell-") as root:
         done = subprocess.run(
             ["unshare", *flags, "--kill-child", sys.executable, str(HERE / "reuse_scenes.py"),
              root, "" if cgroup or os.geteuid() else "bare", scene, *words],
-            env=os.environ | {"PYTHONPATH": str(HERE.parent)}, cwd=root,
-            capture_output=True, text=True, check=False, timeout=100,
+            env=os.environ | {"PYTHONPATH": f"{HERE.parent}:{HERE.parent / 'support'}"}, cwd=root,
+            capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
     assert Path(NUMBERS).read_text() == before, "the namespace's pid_max has leaked"
     if done.stderr.startswith("unshare:"):
@@ -114,13 +114,17 @@ def is_free(pid: int) -> bool:
 
 
 def take(pid: int, room: Path, deed: str = "") -> Stranger:
-    """A stranger who gets that number, as soon as the kernel gives it again (see taker.py)."""
-    assert is_free(pid), f"{pid} is still somebody's"
+    """A stranger who gets that number, as soon as the kernel gives it again (see taker.py).
+
+    Any other process of the scene may get it for a while, a thread of knell among them."""
     log = room / f"{pid}.{os.urandom(4).hex()}"
     words = (str(HERE / "taker.py"), str(pid), str(log), deed)
-    code = TRY_AGAIN
-    while code == TRY_AGAIN:
-        code = subprocess.call([sys.executable, "-I", "-S", *words], timeout=60)
+    code = 1
+    for _ in range(TRIES):
+        eventually(lambda: is_free(pid))
+        code = subprocess.call([sys.executable, "-I", "-S", *words], timeout=300)
+        if code == 0:
+            break
     assert code == 0, f"{pid} did not come again"
     eventually(log.exists)
     return Stranger(int(Path(f"{log}.left").read_text()), log)

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from chaos.report import Tally
 from house import House, alive
-from quell.core.shutdown import Overdue
-from quell.life.together.ask import AskWish
-from quell.life.watch import Watch, WatchWish
+from knell.core.shutdown import Overdue
+from knell.life.watch.loop import WatchLoop, WatchWish
 from scenes import SLEEPS, started
 from watchers import (
     BEATS_ON,
@@ -49,7 +48,7 @@ def test_clocks_that_jump_all_day_age_nobody(
     working = started(house, BEATS_ON, name="working")
     silent = started(house, BEATS_ONCE, name="silent")
     world = wound(house)
-    watch = Watch(world, KILL)
+    watch = WatchLoop(world, KILL)
     list(watch.round())
     for _ in range(10 * often):
         tally.broke(upset(world, chance))
@@ -66,11 +65,11 @@ def test_clocks_that_jump_all_day_age_nobody(
 
 def ages(house: House) -> None:
     """Nothing that anybody is shown is older than nothing."""
-    for view in house.quell.list():
+    for view in house.knell.list():
         assert view.heartbeat_age_s is None or view.heartbeat_age_s >= 0, view
-    for one in house.quell.judged():
+    for one in house.knell.verdicts():
         assert not NEGATIVE.search(one.verdict.why), one.verdict
-    no_negatives(house.quell.status()._asdict())
+    no_negatives(house.knell.status()._asdict())
 
 
 def no_negatives(told: object) -> None:
@@ -98,7 +97,7 @@ def test_a_life_over_which_the_clock_jumps(
         assert all(rung.at_ms >= 0 for rung in receipt.rungs)
         assert len(runs(house)) == number + 1
         assert runs(house)[-1].id == luna.run.id, "the newest is the last"
-    events = house.quell.events(limit=10_000)
+    events = house.knell.events(limit=10_000)
     assert [event.id for event in events] == sorted(event.id for event in events)
     by_run: dict[str, list[str]] = {}
     for event in events:
@@ -120,7 +119,7 @@ def test_a_clock_set_back_starves_no_restart(
         gone(luna.pid, luna.keeper)
         (house.root / "go").unlink()
         world.set_clock(-60)  # keepers have the real clock: so nothing is due when it is planned
-        watch = Watch(world, KILL)
+        watch = WatchLoop(world, KILL)
         list(watch.round())
         assert [plan.decision for plan in plans(house) if plan.agent == name] == ["planned"]
         assert len(runs(house, name)) == 1, "nor is it early"
@@ -139,8 +138,8 @@ def test_a_deadline_is_neither_early_nor_late_when_the_clock_is_set(
         name = f"luna-{number}"
         luna = started(house, SLEEPS, name=name)
         world = wound(house)
-        house.quell.team.ask(AskWish(name, deadline=100, overdue=Overdue.FORCE))
-        watch = Watch(world, WatchWish())
+        house.knell.shutdowns.ask(name, deadline=100, overdue=Overdue.FORCE)
+        watch = WatchLoop(world, WatchWish())
         list(watch.round())
         world.set_clock(set_by)
         for _ in range(3):

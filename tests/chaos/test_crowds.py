@@ -1,11 +1,14 @@
 """A machine full of processes: an ending looks at its own, and finds them among all others."""
 
+import pytest
+
 from chaos.conftest import is_long
 from chaos.crowd import crowd, looked_at
 from chaos.report import Tally
 from house import House, alive
 from scenes import adopted, started
 
+pytestmark = pytest.mark.stress
 MANY = 10_000 if is_long() else 1_500
 FAULT = f"{MANY} other processes on the machine"
 SCANS = 8  # three must find nothing; before those one finds, one stops, one kills, one sees it dead

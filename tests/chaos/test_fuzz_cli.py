@@ -1,6 +1,5 @@
 """Fuzzing the command line: any words, any options, and a bystander who is never harmed."""
 
-import importlib
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,22 +12,25 @@ from hypothesis import strategies as st
 from chaos.fuzzing import Said, Shell, fuzzed, hostile_words, shell_in
 from chaos.report import Tally
 from house import House, alive
-from quell.faces.cli import VERBS
+from knell.faces.cli.group import VERBS, cli
 
-# Not here: run becomes the agent, mcp and demo have tests of their own, completion asks nobody.
-SILENT = {"run", "mcp", "demo"}
+# Not here: run becomes the agent; mcp, web and the link of a fleet serve until they are ended; demo
+# has tests of its own.
+SILENT = {"run", "mcp", "web", "link", "demo"}
 ENDLESS = {"--follow", "-f", "--install", "--uninstall", "--help", "-h", "--wait"}
 
 
 def commands() -> dict[tuple[str, ...], click.Command]:
     """Every verb and every verb below a verb."""
     found: dict[tuple[str, ...], click.Command] = {}
-    for verb, (module, _) in VERBS.items():
-        command = importlib.import_module(f"quell.faces.cli.{module}").command
+    for verb in VERBS:
+        command = cli.get_command(click.Context(cli), verb)
+        assert command
         if verb not in SILENT:
             found[(verb,)] = command
         if isinstance(command, click.Group):
-            found |= {(verb, below): one for below, one in command.commands.items()}
+            below = command.commands.items()
+            found |= {(verb, word): one for word, one in below if word not in SILENT}
     return found
 
 
@@ -67,7 +69,7 @@ def command_lines(draw: st.DrawFn) -> tuple[str, ...]:
     said = draw(options_of(COMMANDS[path])) + draw(st.lists(words, max_size=3))
     if draw(st.integers(0, 3)) == 0:
         said = draw(st.permutations(said))
-    once = ["--once"] if path == ("watch",) else []
+    once = ["--once"] if path in {("watch",), ("monitor",)} else []
     return (*path, *once, *said, *draw(st.sampled_from([(), ("--json",)])))
 
 
@@ -83,7 +85,7 @@ class Scene(NamedTuple):
         """Alive, and nobody ever claimed an ending of theirs."""
         assert all(map(alive, self.pids))
         for name in ("luna", "nova"):
-            types = [event.type for event in self.house.quell.events(agent=name)]
+            types = [event.type for event in self.house.knell.events(agent=name)]
             assert set(types) <= {"life.spawning", "life.started"}, types
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chaos.fuzzing import Shell, fuzzed, hostile_words, json_values, shell_in
 from chaos.report import Tally
 from house import House, alive
-from quell.faces.commands import COMMANDS, invoke, spec_of
+from knell.life.orchestrator.invoke import COMMANDS, load_command
 
 NAMES = [f"orchestrator.{short}" for short in COMMANDS]
 
@@ -27,7 +27,7 @@ class Scene(NamedTuple):
         assert answer["success"] or (answer["error"] and answer["message"])
         json.dumps(answer)
         assert alive(self.pid)
-        types = {event.type for event in self.house.quell.events(agent="luna")}
+        types = {event.type for event in self.house.knell.events(agent="luna")}
         assert types <= {"life.spawning", "life.started"}, types
 
 
@@ -50,7 +50,7 @@ def tried(tally: Tally) -> Iterator[list[str]]:
 def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A command, with some of its own parameters and some of nobody's."""
     name = draw(st.sampled_from(NAMES))
-    known = [one.name for one in spec_of(name).parameters if one.name != "COMMAND"]
+    known = [one.name for one in load_command(name).inputs if one.name != "COMMAND"]
     keys = st.one_of(st.sampled_from(known), hostile_words())
     return name, draw(st.dictionaries(keys, json_values(), max_size=3))
 
@@ -66,7 +66,7 @@ def test_every_call_is_answered(
     scene: Scene, tried: list[str], call: tuple[str, dict[str, Any]]
 ) -> None:
     """Every JSON command answers whatever it is given, and ends nobody that it was not told to"""
-    scene.check(invoke(scene.house.quell, *call))
+    scene.check(scene.house.knell.invoke(*call))
     tried.append("")
 
 
@@ -74,7 +74,7 @@ def test_every_call_is_answered(
 @given(name=st.one_of(hostile_words(), json_values()), params=json_values())
 def test_every_name_is_answered(scene: Scene, tried: list[str], name: Any, params: Any) -> None:
     """A command that nobody knows is answered too"""
-    scene.check(invoke(scene.house.quell, name, params))
+    scene.check(scene.house.knell.invoke(name, params))
     tried.append("")
 
 
@@ -116,7 +116,7 @@ TEXTS = [
 @example(name=NAMES[0], text="AGENT_ID=" + "9" * 5000)
 @example(name=NAMES[0], text='{"AGENT_ID": ' + "9" * 5000 + "}")
 def test_any_text_is_JSON_or_refused(scene: Scene, tried: list[str], name: str, text: str) -> None:
-    """`quell invoke` takes any text for JSON or says what is wrong with it"""
+    """`knell invoke` takes any text for JSON or says what is wrong with it"""
     if "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text):
         scene.shell.run("invoke", name, text, "--dry-run").check()
     if "\0" not in text:

@@ -4,7 +4,6 @@ import json
 import os
 import select
 import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from chaos.fuzzing import fuzzed, hostile_words, json_values
 from chaos.report import Tally
 from house import House, alive
-from quell.faces.mcp.palette import TOOLS
+from knell.faces.mcp.tools.call import TOOLS
 
 PATIENCE = 60.0
 # Not these: they start programs, or end agents as they are told.
@@ -34,10 +33,12 @@ class Wire:
     """A server, and whatever is thrown at it; `beats` asks it whether it still serves."""
 
     def __init__(self, house: House) -> None:
-        self.process = house.process(
-            sys.executable, "-m", "quell", "mcp", "--operator",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        self.process = house.begin(
+            *("mcp", "--operator"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
         self.asked = 0
         self.rest = b""
         self.ask("initialize", HELLO)
@@ -98,7 +99,7 @@ def wire(house: House, luna: int) -> Iterator[Wire]:
     yield one
     assert one.close() == 0
     assert alive(luna)
-    types = {event.type for event in house.quell.events(agent="luna")}
+    types = {event.type for event in house.knell.events(agent="luna")}
     assert types <= {"life.spawning", "life.started"}, types
 
 

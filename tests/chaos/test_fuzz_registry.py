@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from chaos.fuzzing import fuzzed, hostile_words, shell_in
 from chaos.report import Tally
 from house import House, alive
-from quell.core.errors import RegistryFailed
-from quell.mirrors.agent_sessions import AgentSessions
+from knell.core.errors import RegistryFailed
+from knell.kinds import KnownKinds
+from knell.registry_file.agent_sessions import AgentSessions
 from scenes import SLEEPS, started
 
 ROW = "tmux_sessions:\n- name: luna\n  status: running\n"
@@ -74,7 +75,9 @@ def read_or_refused(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "agent-sessions.yaml")
         path.write_bytes(content)
-        registry = AgentSessions(str(path), now=lambda: "T", epoch=lambda: 1)
+        registry = AgentSessions(
+            str(path), now=lambda: "T", epoch=lambda: 1, kinds=KnownKinds(dict)
+        )
         try:
             for row in registry.rows():
                 assert isinstance(row.pane_pid, int)
@@ -93,7 +96,7 @@ def read_or_refused(content: bytes) -> None:
 
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_registry_is_read_or_refused(content: str | bytes, tally: Tally) -> None:
-    """No YAML, however it is meant, hangs quell, runs anything or is half written"""
+    """No YAML, however it is meant, hangs knell, runs anything or is half written"""
     read_or_refused(content if isinstance(content, bytes) else content.encode())
     tally.broke("hostile registry file")
 

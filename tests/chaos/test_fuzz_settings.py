@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from chaos.fuzzing import Shell, fuzzed, hostile_words, shell_in
 from chaos.report import Tally
 from house import House, alive
-from quell import config
-from quell.core.errors import BadConfig
-from quell.core.ladder import LONGEST_WAIT
-from quell.core.settings import Settings
+from knell import config
+from knell.core.errors import BadConfig
+from knell.core.ladder import LONGEST_WAIT
+from knell.core.settings import Settings
 
 VALUES = ["1", "-1", "nan", "inf", "-inf", "1e999", "9" * 5000, "0x10", "true", '"x"', '""', "[]",
           '["a"]', "[1]", "{}", "2020-01-01", "'''", '"\\ud800"', "[" * 2000, "{a=" * 500
@@ -25,7 +25,7 @@ VALUES = ["1", "-1", "nan", "inf", "-inf", "1e999", "9" * 5000, "0x10", "true", 
 @st.composite
 def files(draw: st.DrawFn) -> bytes:
     """Almost a settings file."""
-    key = st.one_of(st.sampled_from(sorted(config.KEYS)), hostile_words())
+    key = st.one_of(st.sampled_from(sorted(config.known_settings())), hostile_words())
     value = st.one_of(st.sampled_from(VALUES), hostile_words())
     lines: list[str] = []
     for name, one in draw(st.lists(st.tuples(key, value), max_size=4)):
@@ -46,7 +46,7 @@ def test_a_settings_file_is_good_or_refused(text: bytes) -> None:
         path = Path(folder, "config.toml")
         path.write_bytes(text)
         try:
-            found = config.load({"QUELL_CONFIG": str(path)})
+            found = config.load({"KNELL_CONFIG": str(path)})
         except BadConfig:
             return
     for name, default in Settings._field_defaults.items():
@@ -68,15 +68,15 @@ def test_what_is_no_file_is_refused(house: House, shell: Shell) -> None:
     folder.mkdir()
     loop.symlink_to(loop)
     for path in (fifo, folder, loop, Path("/dev/zero")):
-        said = shell.run("spawn", "--", "true", env={"QUELL_CONFIG": str(path)}).check()
+        said = shell.run("spawn", "--", "true", env={"KNELL_CONFIG": str(path)}).check()
         assert said.code == 2, said
-    empty = shell.run("spawn", "--", "true", env={"QUELL_CONFIG": "/dev/null"}).check()
+    empty = shell.run("spawn", "--", "true", env={"KNELL_CONFIG": "/dev/null"}).check()
     assert empty.code == 0, empty
 
 
 # -- the environment -------------------------------------------------------------------------------
 
-VARIABLES = ["QUELL_HOST", "QUELL_RUN", "QUELL_TOKEN", "QUELL_HEARTBEAT", "QUELL_CONFIG", "HOME",
+VARIABLES = ["KNELL_HOST", "KNELL_RUN", "KNELL_TOKEN", "KNELL_HEARTBEAT", "KNELL_CONFIG", "HOME",
              "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "KITTY_WINDOW_ID", "KITTY_LISTEN_ON",
              "WEZTERM_PANE",
              "XDG_STATE_HOME", "XDG_CONFIG_HOME", "SHELL", "TERM", "LANG", "LC_ALL", "COLUMNS",
@@ -103,16 +103,16 @@ def can_be_set(word: str) -> bool:
     ),
     verb=st.sampled_from(VERBS),
 )
-@example(env={"QUELL_HEARTBEAT": "/"}, verb=("beat",))
-@example(env={"QUELL_RUN": "../.."}, verb=("stop",))
+@example(env={"KNELL_HEARTBEAT": "/"}, verb=("beat",))
+@example(env={"KNELL_RUN": "../.."}, verb=("stop",))
 @example(env={"TMUX": ",,", "TMUX_PANE": "%0"}, verb=("spawn", "--", "true"))
 def test_no_environment_crashes_a_command(
     house: House, shell: Shell, tally: Tally, env: dict[str, str], verb: tuple[str, ...]
 ) -> None:
     """Whatever the environment says, a command ends with a documented code and harms nobody"""
-    if not house.quell.list():
+    if not house.knell.list():
         house.spawn(name="luna")
-    [luna] = [view for view in house.quell.list() if view.name == "luna"]
+    [luna] = [view for view in house.knell.list() if view.name == "luna"]
     shell.run(*verb, env=env).check()
     assert luna.pid
     assert alive(luna.pid)

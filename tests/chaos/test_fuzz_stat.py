@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 from chaos.fuzzing import fuzzed
 from chaos.report import Tally
-from house import House, alive, eventually
-from quell.faces.commands import invoke
-from quell.processes.identity import identify, obeys_hangup_only, parse_stat, read_stat
-from quell.processes.table import Table
+from house import House, alive, descendants, eventually
+from knell.processes.os.linux import Process, identify, obeys_hangup_only, stat_of
 from scenes import adopted, end, started, stranger
 
 # At most 15 bytes: the kernel cuts longer names.
@@ -27,7 +25,7 @@ EVIL = {
     "escape": b"\x1b[31m\x07",
     "status field": b"SigIgn:\tfffffff",
     "tmux": b"tmux: server",
-    "keeper": b"quell-keeper",
+    "keeper": b"knell-keeper",
     "dead": b"z) Z 1 1 1",
 }
 RENAMED = """
@@ -54,7 +52,7 @@ REST = [b"S", b"1"] + [b"7"] * 50
 @example(name=b"\n(\n)\n")
 def test_a_name_never_passes_for_a_field(name: bytes) -> None:
     """A process cannot forge its state, parent or start time by its name"""
-    stat = parse_stat(b"123 (" + name + b") " + b" ".join(REST) + b"\n")
+    stat = Process(b"123 (" + name + b") " + b" ".join(REST) + b"\n")
     assert (stat.pid, stat.state, stat.ppid, stat.start) == (123, "S", 1, 7)
     assert os.fsencode(stat.name) == name
 
@@ -67,7 +65,7 @@ def test_a_name_never_passes_for_a_field(name: bytes) -> None:
 def test_a_line_is_read_or_refused(text: bytes | str) -> None:
     """What is no line of /proc/PID/stat is refused with ValueError and nothing else"""
     try:
-        parse_stat(text if isinstance(text, bytes) else text.encode())
+        Process(text if isinstance(text, bytes) else text.encode())
     except ValueError:
         pass
 
@@ -87,21 +85,21 @@ def test_an_evil_name_hides_and_saves_nobody(house: House, tally: Tally) -> None
     ]
     below: set[int] = set()
     for one, name in zip(played, EVIL.values(), strict=True):
-        stat = read_stat(one.pid)
+        stat = stat_of(one.pid)
         assert stat
         assert (stat.pid, stat.ppid, os.fsencode(stat.name)) == (one.pid, one.keeper, name)
         assert identify(one.pid) == one.run.process
         assert not obeys_hangup_only(one.pid)
-        family = Table().descendants(one.keeper)
+        family = set(descendants(one.keeper))
         assert len(family) == 2, name
         below |= family
-    told = invoke(house.quell, "monitor-agent-lifecycle", {})
+    told = house.knell.invoke("monitor-agent-lifecycle", {})
     assert told["success"], told
     assert all(one["memory_mb"] for one in told["agents"]), told
     house.kill("all", grace=0.3, yes=True)
     assert not any(map(alive, below))
     for one in played:
-        assert house.quell.receipt(one.run.agent).proof == "proven"
+        assert house.knell.receipt(one.run.agent).proof == "proven"
     tally.broke("process with an evil name", len(below))
 
 
@@ -111,8 +109,7 @@ def test_an_evil_name_without_a_keeper(house: House, tally: Tally) -> None:
         adopted(house, body(name), name=f"agent-{number}")
         for number, name in enumerate(EVIL.values())
     ]
-    table = Table()
-    below = {pid for one in played for pid in table.descendants(one.pid)}
+    below = {pid for one in played for pid in descendants(one.pid)}
     assert len(below) == len(played)
     house.kill("all", grace=0.3, yes=True)
     eventually(lambda: not any(map(alive, (*below, *(one.pid for one in played)))))
@@ -123,7 +120,7 @@ def test_a_shell_is_told_by_what_it_ignores_and_not_by_its_name(house: House) ->
     """Nobody passes for a pane's shell, which is hung up instead of terminated, by its name"""
     name = b"SigIgn:%x" % (1 << 14)  # TERM
     pid, _ = stranger(house, RENAMED.format(name=name, rest=""), setsid=True)
-    stat = read_stat(pid)
+    stat = stat_of(pid)
     assert stat
     assert (stat.sid, os.fsencode(stat.name)) == (pid, name)
     assert not obeys_hangup_only(pid)

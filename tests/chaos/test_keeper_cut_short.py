@@ -11,11 +11,10 @@ from chaos.conftest import is_long
 from chaos.cutting import CUTTER, check, chosen, keepers, quiet, reusable, saying, some
 from chaos.report import Tally
 from house import House, alive, eventually
-from quell.core.errors import LaunchFailed, PlaceFailed
-from quell.core.run import Run
-from quell.habits import HABITS, OBEDIENT
-from quell.life.spawn import Wish
-from quell.processes import launching
+from knell.api.habits import HABITS, OBEDIENT
+from knell.core.errors import LaunchFailed, PlaceFailed
+from knell.core.run import Run
+from knell.processes import keepers as launching
 
 SCENES = [("setsid", "headless"), ("ignores_term", "tmux")]
 RUNNER = """
@@ -51,8 +50,6 @@ class Doomed:
 def doomed(house: House, monkeypatch: pytest.MonkeyPatch) -> Doomed:
     one = Doomed(house)
     monkeypatch.setattr(launching, "KEEPER", str(one.script))
-    world = house.quell.world
-    world.impose(world.settings._replace(spawn_timeout=0.7))
     return one
 
 
@@ -61,12 +58,12 @@ def born(house: House, habit: str, name: str, **wish: Any) -> Run | None:
 
     It has shown its habit, unless it went with its keeper: a pane that closes hangs up."""
     ready = house.root / f"{name}.shown"
-    wish.setdefault("place", "headless")
-    env = (("QUELL_READY", str(ready)),)
+    wish = {"place": "headless", "startup": 0.7} | wish
+    env = (("KNELL_READY", str(ready)),)
     argv = house.script(OBEDIENT if habit == "obedient" else HABITS[habit])
     try:
-        run = house.quell.spawn(
-            Wish("command", argv, name=name, cwd=str(house.root), env=env, **wish)
+        run = house.knell.spawn(
+            command=argv, name=name, cwd=str(house.root), env=dict(env), **wish
         ).run
     except (LaunchFailed, PlaceFailed):
         return None
@@ -95,7 +92,7 @@ def test_an_ending(
         with saying(f"cut {names[at - 1]} (number {at})"):
             if run is None:
                 quiet(house)
-                runs = house.quell.world.store.runs_of(name)
+                runs = house.knell.world.store.runs.of(name)
                 assert runs
                 assert not any(one.live for one in runs)
             else:
@@ -125,7 +122,7 @@ def test_an_agent_that_ended_by_itself(
         with saying(f"cut {names[first + at - 1]} (number {first + at})"):
             eventually(is_over(house, run))
             shown = [one["name"] for one in house.json("list")["agents"]]
-            left = house.quell.world.kernel.stamps().get(run.id)
+            left = house.knell.world.processes.stamped().get(run.id)
             assert (name in shown) == bool(left)
             then = chance.choice([("kill", name, "--grace", "0.2"), ("stop", name)])
             assert house.run(*then).returncode == 0
@@ -140,7 +137,7 @@ def test_the_moments_of_a_keeper_are_seen(house: House, doomed: Doomed) -> None:
     run = born(house, "obedient", "luna")
     assert run
     house.kill("luna")
-    journal = Path(house.quell.world.rundir(run.id), "journal").read_text().splitlines()
+    journal = Path(house.knell.world.rundir(run.id), "journal").read_text().splitlines()
     written = [line.split("\t")[0] for line in journal]
     names = [name for name in doomed.moments() if name.startswith("after write")]
     assert [name.split()[-1] for name in names] == written

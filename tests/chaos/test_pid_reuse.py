@@ -7,6 +7,8 @@ no signal at all, luna is gone, and the receipt says so and nothing else.
 import random
 from collections.abc import Sequence
 
+import pytest
+
 from chaos.conftest import is_long
 from chaos.report import Tally
 from chaos.small_range import played
@@ -27,9 +29,9 @@ BEFORE: Sequence[Words] = (
     ("a_shared_server",),
 )
 HELD: Sequence[Words] = (
-    ("while_quell_stands_still", "keeper", "pidfd_open"),
+    ("while_knell_stands_still", "keeper", "pidfd_open"),
     *(
-        ("while_quell_stands_still", whose, call)
+        ("while_knell_stands_still", whose, call)
         for whose in ("agent", "child", "keeper")
         for call in ("pidfd_open", "pidfd_send_signal")
     ),
@@ -68,16 +70,19 @@ def test_between_look_and_signal(chance: random.Random, tally: Tally) -> None:
     play(HELD, chance, tally)
 
 
+@pytest.mark.stress
 def test_between_two_rungs(chance: random.Random, tally: Tally) -> None:
     """Whoever gets an agent's number after TERM is not hit by KILL"""
     play(RUNGS, chance, tally)
 
 
+@pytest.mark.stress
 def test_who_is_meant(chance: random.Random, tally: Tally) -> None:
-    """Neither `quell kill PID` nor `quell adopt` takes a stranger for the process that was meant"""
+    """Neither `knell kill PID` nor `knell adopt` takes a stranger for the process that was meant"""
     play(MEANT, chance, tally)
 
 
+@pytest.mark.stress
 def test_who_asks(chance: random.Random, tally: Tally) -> None:
-    """Whoever got the number of a dead keeper, or of a killed quell, does not act in its name"""
+    """Whoever got the number of a dead keeper, or of a killed knell, does not act in its name"""
     play(ASKING, chance, tally)

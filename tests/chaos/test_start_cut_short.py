@@ -1,4 +1,4 @@
-"""quell killed with -9 at every moment at which it starts agents, or watches over them."""
+"""knell killed with -9 at every moment at which it starts agents, or watches over them."""
 
 import json
 import os
@@ -43,9 +43,10 @@ def test_spawn(house: House, chance: random.Random, tally: Tally, place: str) ->
         with saying(f"{one}, then {' '.join(then[:3])}"):
             check(house, name, finished=True)
             reusable(house, name)
-        tally.broke("quell killed with -9 during spawn")
+        tally.broke("knell killed with -9 during spawn")
 
 
+@pytest.mark.stress
 def test_a_spawn_for_a_task(house: House, chance: random.Random, tally: Tally) -> None:
     """A task is worked on or waits for an agent, wherever the spawn for it was cut short."""
 
@@ -57,16 +58,17 @@ def test_a_spawn_for_a_task(house: House, chance: random.Random, tally: Tally) -
     for kind, one in cuts(house, chance, play, some(6)):
         go_on(house, chance, one, ("watch", "--once"))
         with saying(one):
-            live = [r for r in house.quell.world.store.live_runs() if r.task == f"T-{kind}"]
+            live = [r for r in house.knell.world.store.runs.live() if r.task == f"T-{kind}"]
             task = task_of(house, f"T-{kind}")
             told = ("running", live[0].agent) if live else ("spawned", None)
             assert (task["status"], task["assigned_agent"], task["retry_count"]) == (*told, 0)
             for run in live:
                 check(house, run.agent, finished=True)
                 house.kill(run.agent, force=True)
-        tally.broke("quell killed with -9 during spawn")
+        tally.broke("knell killed with -9 during spawn")
 
 
+@pytest.mark.stress
 def test_resume(house: House, chance: random.Random, tally: Tally) -> None:
     """A resume cut short at any moment can be made again, and no second run comes of it."""
 
@@ -82,9 +84,10 @@ def test_resume(house: House, chance: random.Random, tally: Tally) -> None:
             runs = check(house, name, finished=True)
             assert runs[0].live or then[0] != "resume"
             reusable(house, name)
-        tally.broke("quell killed with -9 during resume")
+        tally.broke("knell killed with -9 during resume")
 
 
+@pytest.mark.stress
 def test_watch(house: House, chance: random.Random, tally: Tally) -> None:
     """A watch cut short at any moment loses neither an ending nor a restart that it had begun."""
     house.spawn(name="claimed")
@@ -110,13 +113,13 @@ def test_watch(house: House, chance: random.Random, tally: Tally) -> None:
             house.run("watch", "--once")
             assert not check(house, name, finished=True)[0].live
             runs = check(house, f"{name}-back", finished=True)
-            plans = {plan.run: plan.decision for plan in house.quell.world.store.plans()}
+            plans = {plan.run: plan.decision for plan in house.knell.world.store.restarts.plans()}
             assert runs[0].live or plans[runs[0].id] == "planned", plans
             task = task_of(house, f"T-{name}")
             assert task["status"] == ("running" if runs[0].live else "spawned"), task
             house.kill(f"{name}-back", force=True)
             reusable(house, name)
-        tally.broke("quell killed with -9 during watch")
+        tally.broke("knell killed with -9 during watch")
 
 
 # -- the very first command ----------------------------------------------------------------------
@@ -126,7 +129,7 @@ def test_the_first_command(house: House, chance: random.Random, tally: Tally) ->
     """The first command of all, cut short while it makes the store, leaves one that works."""
 
     def play(name: str) -> Words:
-        house.env["QUELL_HOME"] = str(house.root / name)
+        house.env["KNELL_HOME"] = str(house.root / name)
         return ("list",)
 
     try:
@@ -135,6 +138,6 @@ def test_the_first_command(house: House, chance: random.Random, tally: Tally) ->
                 done = house.run("spawn", "--name", "luna", "--in", "headless", "--", *words())
                 assert done.returncode == 0, done
                 assert house.run("kill", "luna").returncode == 0
-            tally.broke("quell killed with -9 while it made its store")
+            tally.broke("knell killed with -9 while it made its store")
     finally:
-        house.env["QUELL_HOME"] = str(house.state)
+        house.env["KNELL_HOME"] = str(house.state)

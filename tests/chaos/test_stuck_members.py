@@ -14,7 +14,8 @@ import pytest
 from chaos.conftest import is_long
 from chaos.report import Tally
 from house import House, alive, eventually
-from quell.habits import OBEDIENT
+from knell.api.habits import OBEDIENT
+from needs import skip_without
 from scenes import Played, adopted, end, frozen, list_names, started, state_letter
 from unprivileged import NOBODY, handed_over, unprivileged
 
@@ -47,8 +48,9 @@ def finished_by_one_more(house: House) -> None:
 @contextlib.contextmanager
 def hung_mount(house: House) -> Iterator[tuple[str, int]]:
     """A directory that hangs whoever looks into it, and who holds it, in whose namespace it is."""
-    if os.geteuid() or not os.access("/dev/fuse", os.W_OK):
-        pytest.skip("needs root and /dev/fuse to mount a file system that hangs")
+    skip_without("needs_root")
+    if not os.access("/dev/fuse", os.W_OK):
+        pytest.skip("no /dev/fuse to mount a file system with that hangs")
     folder = house.root / "hung"
     folder.mkdir()
     server = house.process(
@@ -124,11 +126,10 @@ def test_member_that_waits_for_its_vfork(house: House, begin: Begin, tally: Tall
     tally.broke("a member that waits for its vfork")
 
 
+@pytest.mark.needs_cgroup
 def test_frozen_run(house: House, tally: Tally) -> None:
     """A run whose whole cgroup was frozen is ended, and proven gone, all the same"""
     luna = started(house, CHILD.format("time.sleep(90)"))
-    if not luna.run.cgroup:
-        pytest.skip("no cgroup v2 that this user may write to")
     leaf = Path(luna.run.cgroup)
     (leaf / "cgroup.freeze").write_text("1")
     eventually(lambda: "frozen 1" in (leaf / "cgroup.events").read_text())
@@ -145,8 +146,7 @@ def test_frozen_run(house: House, tally: Tally) -> None:
 @pytest.fixture
 def became_root(house: House) -> tuple[House, str]:
     """A house without rights over root's processes, and a program that makes a child root's."""
-    if os.geteuid():
-        pytest.skip("needs root: only root can start processes of two users")
+    skip_without("needs_root")
     shared = handed_over(house)
     helper = shared.root / "become-root"
     shutil.copy(shutil.which("setpriv") or "", helper)
@@ -170,12 +170,12 @@ def test_member_of_another_user(became_root: tuple[House, str], how: str, tally:
     note = house.root / "told"
     source = OBEDIENT.removesuffix("sleep()") + TELL + denied_body(words)
     if how == "kept":
-        argv = ("spawn", "--name", "luna", "--in", "headless", "--env", f"QUELL_READY={note}")
+        argv = ("spawn", "--name", "luna", "--in", "headless", "--env", f"KNELL_READY={note}")
         done = unprivileged(house, *argv, "--", *house.script(source))
         assert done.returncode == 0, done.stderr
     else:
         argv = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        env = house.env | {"QUELL_READY": str(note)}
+        env = house.env | {"KNELL_READY": str(note)}
         pid = os.posix_spawnp("setpriv", [*argv, *house.script(source)], env)
         eventually(note.exists)
         assert unprivileged(house, "adopt", str(pid), "--name", "luna").returncode == 0
@@ -198,9 +198,9 @@ def test_member_of_another_user(became_root: tuple[House, str], how: str, tally:
 
 TELL = """
 def tell(pid):
-    with open(os.environ["QUELL_READY"] + ".new", "w") as file:
+    with open(os.environ["KNELL_READY"] + ".new", "w") as file:
         file.write(str(pid))
-    os.rename(os.environ["QUELL_READY"] + ".new", os.environ["QUELL_READY"])
+    os.rename(os.environ["KNELL_READY"] + ".new", os.environ["KNELL_READY"])
 
 def ready():
     pass

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -10,13 +9,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from house import House, eventually
-from quell.core.agent import Agent
-from quell.core.lifecycle import State
-from quell.core.run import Place, Run
-from quell.life.spawn import Spawned, Wish
+from knell.core.agent import Agent
+from knell.core.run import Place, Run, State
+from knell.life.start.spawn import Spawned
+from needs import skip_without
 
 NOBODY = 65534
 
@@ -80,8 +77,8 @@ def desk(house: House) -> str:
 
 
 def rows(house: House, query: str) -> list[tuple[Any, ...]]:
-    """Straight from the file, past quell."""
-    with closing(sqlite3.connect(f"file:{house.state}/quell.db?mode=ro", uri=True)) as db:
+    """Straight from the file, past knell."""
+    with closing(sqlite3.connect(f"file:{house.state}/knell.db?mode=ro", uri=True)) as db:
         return db.execute(query).fetchall()
 
 
@@ -92,39 +89,38 @@ def farewell(house: House, agent: str = "luna") -> dict[str, Any]:
 
 
 def ghost(house: House, name: str = "ghost", tag: str = "") -> None:
-    """An agent that was written down by a quell that died before it could start anything."""
+    """An agent that was written down by a knell that died before it could start anything."""
     dead = house.process("sleep", "1000")
-    owner = house.quell.world.kernel.identify(dead.pid)
+    owner = house.knell.world.processes.identify(dead.pid)
     dead.kill()
     dead.wait()
     run = Run(
-        id=house.quell.world.new_id(),
+        id=house.knell.world.new_id(),
         agent=name,
-        host=house.quell.world.host,
+        host=house.knell.world.host,
         state=State.SPAWNING,
         place=Place("headless"),
-        started_at=house.quell.world.now(),
+        started_at=house.knell.world.now(),
         owner=owner,
     )
-    house.quell.world.store.add_run(Agent(name, "command", "/", ("sleep", "9"), tag=tag), run)
+    house.knell.world.store.runs.add(Agent(name, "command", "/", ("sleep", "9"), tag=tag), run)
 
 
 # -- callers who may not do everything ------------------------------------------------------------
 
 
 def as_nobody(house: House, *args: str, home: Path | None = None) -> Any:
-    """`quell ARGS` by a user who may read every file, because of the interpreter's place, and
+    """`knell ARGS` by a user who may read every file, because of the interpreter's place, and
     signal only what is his."""
-    if os.getuid() != 0 or not shutil.which("setpriv"):
-        pytest.skip("only root, with setpriv, can become another user")
+    skip_without("needs_root")
     rights = "+dac_override,+dac_read_search"
     who = ("--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups")
-    env = house.env | ({"HOME": str(home), "QUELL_HOME": str(home / "state")} if home else {})
+    env = house.env | ({"HOME": str(home), "KNELL_HOME": str(home / "state")} if home else {})
     argv = ["setpriv", *who, "--inh-caps", rights, "--ambient-caps", rights]
     return subprocess.run(
-        [*argv, sys.executable, "-m", "quell", *args],
+        [*argv, sys.executable, "-m", "knell", *args],
         env=env, cwd=house.root, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
 
@@ -140,7 +136,7 @@ def nobodys_home(house: House) -> Path:
 CLAUDE = """#!{python} -IS
 import json, os, signal, sys, time, tty
 
-signal.alarm(120)
+signal.alarm(1200)
 def note(word):
     with open({log!r}, "a") as log:
         log.write(json.dumps(word) + chr(10))
@@ -156,14 +152,18 @@ def draw(prompt):  # as the real one does: a line above and below what is being 
 
 for number in (signal.SIGHUP, signal.SIGTERM):
     signal.signal(number, heard)
-session = sys.argv[2]
+words = sys.argv[1:]
+if "--settings" in words:  # by which knell lets it tell its conversation
+    at = words.index("--settings")
+    del words[at : at + 2]
+session = words[1]
 folder = os.path.join(os.environ["HOME"], ".claude", "projects", "here")
 os.makedirs(folder, exist_ok=True)
 open(os.path.join(folder, session + ".jsonl"), "a").close()
 if os.isatty(0):
     tty.setraw(0)
     draw("")
-note(sys.argv[1:])
+note(words)
 prompt = ""
 while os.isatty(0):
     key = os.read(0, 1).decode()
@@ -190,8 +190,8 @@ def claude(house: House, name: str = "luna", *, saving: float = 0, place: str = 
         house.env["PATH"] = f"{programs}:{house.env['PATH']}"
     before = len(claude_notes(house))
     server = "test" if place == "tmux" else ""
-    wish = Wish("claude", (), name=name, place=place, server=server, cwd=str(house.root))
-    spawned = house.quell.spawn(wish)
+    cwd = str(house.root)
+    spawned = house.knell.spawn("claude", name=name, place=place, server=server, cwd=cwd)
     eventually(lambda: len(claude_notes(house)) > before)
     return spawned
 

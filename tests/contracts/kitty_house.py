@@ -32,7 +32,7 @@ class KittyHouse:
         """What kitty itself says that it shows, by window number."""
         told = subprocess.run(
             ["kitty", "@", "--to", self.address, "ls"],
-            env=self.env, capture_output=True, text=True, check=True, timeout=60,
+            env=self.env, capture_output=True, text=True, check=True, timeout=300,
         )  # fmt: skip
         tabs = [tab for os_window in json.loads(told.stdout) for tab in os_window["tabs"]]
         return {str(window["id"]): window for tab in tabs for window in tab["windows"]}
@@ -77,4 +77,4 @@ def screen() -> Iterator[str]:
 
 def ended(process: "subprocess.Popen[bytes]") -> None:
     process.terminate()
-    process.wait(20)
+    process.wait(300)

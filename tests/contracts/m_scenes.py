@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 from ruamel.yaml import YAML
 
 from house import House, eventually
-from quell.core.run import Run
-from quell.life.spawn import Wish
+from knell.core.run import Run
 
 STAND_IN = Path(__file__).with_name("m_stand_in.py")
 NAME = "shop-creator-claude"
 AGY = "shop-creator-agy"
 OWN = {"claude": "claude_session_id_own", "agy": "agy_conversation_id_own"}
 
-# As a person leaves it: comments, odd spacing, fields that quell has never heard of.
+# As a person leaves it: comments, odd spacing, fields that knell has never heard of.
 HEAD = """\
 # who works in this shop   (by hand, keep the order)
 version:   2
@@ -53,7 +52,7 @@ class Started(NamedTuple):
 
 
 class Shop:
-    """A workspace below the house. What runs in its tmux sessions quell does not know yet."""
+    """A workspace below the house. What runs in its tmux sessions knell does not know yet."""
 
     def __init__(self, house: House, folder: str = "shop") -> None:
         self.house = house
@@ -92,11 +91,17 @@ class Shop:
         eventually(lambda: "idle$" in self.screen(name, server=server))
 
     def spawn(self, kind: str = "claude", habits: str = "", name: str = "luna") -> Run:
-        """An agent that quell starts, in a session of its name."""
-        wish = Wish(kind, (), name=name, place="tmux", server="test", session=name)
-        wish = wish._replace(cwd=str(self.folder), env=(("STAND_IN", habits),))
+        """An agent that knell starts, in a session of its name."""
         before = len(ready(self.house))
-        spawned = self.house.quell.spawn(wish)
+        spawned = self.house.knell.spawn(
+            kind,
+            name=name,
+            place="tmux",
+            server="test",
+            session=name,
+            cwd=str(self.folder),
+            env={"STAND_IN": habits},
+        )
         eventually(lambda: ready(self.house)[before:])
         return spawned.run
 
@@ -158,10 +163,10 @@ class Shop:
 
 
 def at_terminal(shop: Shop, answer: str, *args: str) -> tuple[int, str]:
-    """`quell ARGS` by a person who answers its question; exit code and everything on the screen."""
+    """`knell ARGS` by a person who answers its question; exit code and everything on the screen."""
     screen, keyboard = pty.openpty()
     os.write(screen, answer.encode())
-    argv = (sys.executable, "-m", "quell", *args)
+    argv = (sys.executable, "-m", "knell", *args)
     asking = subprocess.Popen(
         argv, env=shop.house.env, cwd=shop.folder, stdin=keyboard, stdout=keyboard, stderr=keyboard
     )
@@ -171,19 +176,19 @@ def at_terminal(shop: Shop, answer: str, *args: str) -> tuple[int, str]:
         while more := os.read(screen, 4096):
             told += more
     os.close(screen)
-    return asking.wait(timeout=60), told.decode().replace("\r\n", "\n")
+    return asking.wait(timeout=300), told.decode().replace("\r\n", "\n")
 
 
 def hurry(house: House, *, exit_wait: float = 0.3, grace: float = 0.3) -> None:
     """Shorter waits, for agents of whom it is known that they will not go."""
     config = house.root / "config.toml"
     config.write_text(f"[stop]\nexit_wait = {exit_wait}\ngrace = {grace}\n")
-    house.env["QUELL_CONFIG"] = str(config)
+    house.env["KNELL_CONFIG"] = str(config)
 
 
 def configure(house: House, text: str) -> None:
     (house.root / "config.toml").write_text(text)
-    house.env["QUELL_CONFIG"] = str(house.root / "config.toml")
+    house.env["KNELL_CONFIG"] = str(house.root / "config.toml")
 
 
 def install(house: House) -> None:

@@ -5,7 +5,9 @@ Its habits are words in STAND_IN: silent (no message was sent yet), half (a half
 wants (an open question to which Enter says yes), asks (a question instead of leaving), stays (no
 exit keys), deaf (no TERM and no HUP), slow (needs a second to leave), torn (half a record at the
 end), noteless (no file by its PID), strays (another conversation than the one asked for), breeds
-(a child that took itself out of the session).
+(a child that took itself out of the session), fails (says why and ends, before it has a prompt).
+
+With -p or --print it prints an answer and exits, as `claude -p` does.
 """
 
 import json
@@ -24,6 +26,7 @@ NAME = os.path.basename(sys.argv[0])
 HABITS = os.environ.get("STAND_IN", "").split()
 EXIT = {"claude": "/exit", "agy": "Exit"}[NAME]
 LOST = {"claude": "No conversation found with session ID: {}", "agy": "no conversation {}"}[NAME]
+PRINTS = bool({"-p", "--print"} & {*sys.argv})
 HOME = Path(os.environ["HOME"])
 CLAUDE = Path(os.environ.get("CLAUDE_CONFIG_DIR") or HOME / ".claude")
 PROJECTS = Path(os.environ.get("CLAUDE_PROJECT_DIR") or CLAUDE / "projects")
@@ -66,7 +69,7 @@ class Conversation:
         self.id = (not straying and (earlier or asked_for("--session-id"))) or str(uuid.uuid4())
         self.file = conversation_file(self.id)
         self.resumed = self.file.exists()
-        if not self.file.exists() and "silent" not in HABITS:
+        if not self.file.exists() and "silent" not in HABITS and not PRINTS:
             self.add("hello")
         if "torn" in HABITS:
             with self.file.open("a") as file:
@@ -87,7 +90,10 @@ class Conversation:
         """What the real programs write beside it, so that others can tell who is in it."""
         if NAME == "agy":
             self.announce_workspace()
-        elif "noteless" not in HABITS:
+            if "silent" not in HABITS:  # a conversation begins with the first word
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                self.held = self.file.open("a")  # as a database is
+        elif "noteless" not in HABITS and not PRINTS:
             start = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]
             told = {"pid": os.getpid(), "sessionId": self.id, "procStart": start}
             self.live_file.parent.mkdir(parents=True, exist_ok=True)
@@ -189,14 +195,41 @@ def breed() -> None:
         return
     os.setsid()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.alarm(150)
+    signal.alarm(1200)
     note("child")
     while True:
         signal.pause()
 
 
+def answer() -> NoReturn:
+    """One prompt without a terminal: the words of claude 2.1.197."""
+    words = sys.argv[1:]
+    prompt = words[-1] if words[-2:-1] and words[-2] in ("--", "-p") else ""
+    if not prompt:
+        show("Error: Input must be provided either through stdin or as a prompt argument")
+        os._exit(1)
+    conversation = Conversation()
+    earlier = [line.removeprefix("earlier: ") for line in conversation.said()]
+    conversation.add(prompt)
+    note("ready", conversation.id, words, os.getcwd())
+    note("heard", prompt)
+    show(f"answer to {prompt} after {', '.join(earlier) or 'nothing'}")
+    leave("answered", conversation)
+
+
+def live_briefly() -> None:
+    """Ends here if it never shows a prompt."""
+    if "fails" in HABITS:
+        select.select([], [], [], 1)
+        show("no key was given")
+        os._exit(3)
+    if PRINTS:
+        answer()
+
+
 def main() -> None:
-    signal.alarm(150)  # no test is that long
+    signal.alarm(1200)  # no test is that long
+    live_briefly()
     if "breeds" in HABITS:
         breed()
     if sys.stdin.isatty():

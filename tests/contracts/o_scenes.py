@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from house import House, alive, eventually
-from quell.core.run import Run
-from quell.core.signs import Clock
-from quell.faces.commands import invoke
-from quell.habits import HABITS, OBEDIENT
-from quell.life.spawn import Spawned
+from knell.api.habits import HABITS, OBEDIENT
+from knell.core.run import Run
+from knell.core.stall.signs import Clock
+from knell.life.start.spawn import Spawned
 
 KILL = "orchestrator.kill-stalled-agent"
 SPAWN = "orchestrator.spawn-agent-session"
@@ -27,7 +26,7 @@ DEVELOPER = "code-developer-20251026-001"
 
 def ask(house: House, name: str, /, **params: Any) -> dict[str, Any]:
     """The command's answer, as JSON carries it."""
-    return json.loads(json.dumps(invoke(house.quell, name, params)))
+    return json.loads(json.dumps(house.knell.invoke(name, params)))
 
 
 def kill(house: House, agent: str = DEVELOPER, /, **params: Any) -> dict[str, Any]:
@@ -39,12 +38,12 @@ def kill_stalled(house: House, seconds: float = 120, /, **params: Any) -> dict[s
     return ask(house, KILL, ACTION="kill_stalled", **timeout | params)
 
 
-# -- the tables, past quell ----------------------------------------------------------------------
+# -- the tables, past knell ----------------------------------------------------------------------
 
 
 def sql(house: House, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-    assert house.quell.world.store  # which makes the file
-    with closing(sqlite3.connect(house.state / "quell.db", timeout=10)) as db, db:
+    assert house.knell.world.store  # which makes the file
+    with closing(sqlite3.connect(house.state / "knell.db", timeout=10)) as db, db:
         return db.execute(statement, values).fetchall()
 
 
@@ -69,7 +68,7 @@ def task_of(house: House, task: str = "TASK-31-1") -> dict[str, Any]:
 
 
 def events(house: House, agent: str = DEVELOPER) -> list[tuple[str, dict[str, Any]]]:
-    return [(event.type, event.data) for event in house.quell.events(agent=agent, limit=1000)]
+    return [(event.type, event.data) for event in house.knell.events(agent=agent, limit=1000)]
 
 
 # -- agents --------------------------------------------------------------------------------------
@@ -97,22 +96,22 @@ def pid_of(spawned: Spawned) -> int:
 
 def beat(house: House, *runs: Run) -> None:
     """Each gives a sign of life, by the clock as it is wound."""
-    now = house.quell.world.clock().wall
+    now = house.knell.world.clock().wall
     for run in runs:
-        path = Path(house.quell.world.rundir(run.id)) / "heartbeat"
+        path = Path(house.knell.world.rundir(run.id)) / "heartbeat"
         path.touch()
         os.utime(path, (now, now))
 
 
 def wind(house: House, seconds: float) -> None:
     """That much time passes, awake, for whoever judges agents."""
-    now = house.quell.world.clock
+    now = house.knell.world.clock
 
     def later() -> Clock:
         at = now()
         return at._replace(wall=at.wall + seconds, awake=at.awake + seconds, up=at.up + seconds)
 
-    house.quell.world.clock = later
+    house.knell.world.clock = later
 
 
 def fall_silent(house: House, *runs: Run, seconds: float = 250) -> None:
@@ -122,7 +121,7 @@ def fall_silent(house: House, *runs: Run, seconds: float = 250) -> None:
 
 
 def run_of(house: House, agent: str = DEVELOPER) -> Run:
-    return house.quell.world.store.runs_of(agent)[0]
+    return house.knell.world.store.runs.of(agent)[0]
 
 
 def words(habit: str = "obedient") -> list[str]:
@@ -133,7 +132,7 @@ def words(habit: str = "obedient") -> list[str]:
 def launched(house: House, agent_type: str = "code-developer", /, **params: Any) -> dict[str, Any]:
     """By spawn-agent-session; ready."""
     ready = house.root / f"{os.urandom(4).hex()}.ready"
-    house.env["QUELL_READY"] = str(ready)
+    house.env["KNELL_READY"] = str(ready)
     params = {"COMMAND": words(), **IDLE, **params}
     answer = ask(house, SPAWN, AGENT_TYPE=agent_type, **params)
     if answer["success"]:
@@ -155,7 +154,7 @@ def git(where: Path, *args: str) -> str:
         **{f"GIT_{who}_EMAIL": "ada@example.org" for who in ("AUTHOR", "COMMITTER")},
     }
     done = subprocess.run(
-        ["git", *args], cwd=where, env=env, capture_output=True, text=True, check=True, timeout=60
+        ["git", *args], cwd=where, env=env, capture_output=True, text=True, check=True, timeout=300
     )
     return done.stdout.strip()
 

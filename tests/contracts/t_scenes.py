@@ -1,4 +1,4 @@
-"""What the tests of teams play with: agents that run `quell …` from inside, and a team of them."""
+"""What the tests of teams play with: agents that run `knell …` from inside, and a team of them."""
 
 import json
 import os
@@ -8,19 +8,18 @@ import sys
 from typing import Any, NamedTuple
 
 from house import House, eventually
-from quell.core.run import Run
-from quell.core.shutdown import Request
-from quell.core.teamtask import TeamTask
-from quell.life.spawn import Wish
-from quell.life.together.killagent import KillAgentAnswer, KillAgentWish
-from quell.life.together.task import TaskWish
-from quell.life.together.team import TeamWish
+from knell.core.run import Run
+from knell.core.shutdown import ShutdownRequest
+from knell.core.teams import TeamTask
+from knell.life.teams.kill_agent import KillAgentAnswer
 
 # It runs what it is told to, one thread a call, and tells what came of it. `{}` keeps it bounded.
 PUPPET = """
 import json, os, signal, socket, subprocess, sys, threading
-signal.alarm(300)
+signal.alarm(1200)
 door = socket.socket(socket.AF_UNIX)
+if os.path.exists(os.environ["DOOR"]):  # of its run before
+    os.unlink(os.environ["DOOR"])
 door.bind(os.environ["DOOR"])
 door.listen(100)
 def serve(caller):
@@ -31,7 +30,8 @@ def serve(caller):
     if told["words"] == ["env"]:
         answer = [0, json.dumps(dict(os.environ)), ""]
     else:
-        argv = [sys.executable, "-m", "quell", *told["words"]]
+        knell = [sys.executable, "-m", "knell", *told["words"]]
+        argv = told["words"][1:] if told["words"][0] == "exec" else knell
         done = subprocess.run(argv, env=env, capture_output=True, text=True, stdin=-3)
         answer = [done.returncode, done.stdout, done.stderr]
     try:
@@ -41,7 +41,7 @@ def serve(caller):
     caller.close()
 if os.environ.get("DEAF"):
     [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]
-open(os.environ["QUELL_READY"], "w").close()
+open(os.environ["KNELL_READY"], "w").close()
 while True:
     threading.Thread(target=serve, args=door.accept()[:1], daemon=True).start()
 """
@@ -58,7 +58,7 @@ class Said(NamedTuple):
 
 
 class Puppet:
-    """An agent of quell that does, inside itself, what the test says."""
+    """An agent of knell that does, inside itself, what the test says."""
 
     def __init__(self, house: House, name: str, **wish: Any) -> None:
         self.house, self.name = house, name
@@ -66,25 +66,25 @@ class Puppet:
         self.door = house.root / f"{number}.door"
         ready = house.root / f"{number}.up"
         wish.setdefault("place", "headless")
-        env = (("DOOR", str(self.door)), ("QUELL_READY", str(ready)), *wish.pop("env", ()))
+        env = (("DOOR", str(self.door)), ("KNELL_READY", str(ready)), *wish.pop("env", ()))
         argv = (sys.executable, "-S", "-c", PUPPET)
-        words = Wish("command", argv, name=name, cwd=str(house.root), env=env, **wish)
-        self.run: Run = house.quell.spawn(words).run
+        wish |= {"cwd": str(house.root), "env": dict(env)}
+        self.run: Run = house.knell.spawn(command=argv, name=name, **wish).run
         eventually(ready.exists)
         assert self.run.process
         self.pid = self.run.process.pid
 
     def call(self, *words: str, env: dict[str, str] | None = None, without: Any = ()) -> Any:
-        """Begins `quell WORDS` inside; the returned file tells its end."""
+        """Begins `knell WORDS` inside; the returned file tells its end."""
         caller = socket.socket(socket.AF_UNIX)
-        caller.settimeout(60)
+        caller.settimeout(300)
         caller.connect(str(self.door))
         told = {"words": words, "env": env or {}, "without": list(without)}
         caller.sendall((json.dumps(told) + "\n").encode())
         return caller
 
     def says(self, *words: str, **how: Any) -> Said:
-        """What `quell WORDS` said, run inside; code -1 if the agent did not live to tell."""
+        """What `knell WORDS` said, run inside; code -1 if the agent did not live to tell."""
         with self.call(*words, **how) as caller:
             try:
                 line = caller.makefile().readline()
@@ -98,9 +98,14 @@ class Puppet:
         assert said.code == 0, said
         return said.json
 
+    def leaves(self) -> None:
+        """Agrees to leave, and has no work to finish."""
+        assert self.says("approve").code == 0
+        self.says("confirm")
+
     @property
     def token(self) -> str:
-        return self.says("env").json["QUELL_TOKEN"]
+        return self.says("env").json["KNELL_TOKEN"]
 
 
 class Crew(NamedTuple):
@@ -110,7 +115,7 @@ class Crew(NamedTuple):
 
 def leader(house: House, name: str = "boss", team: str = "red", **wish: str) -> Puppet:
     boss = Puppet(house, name)
-    house.quell.team.create(TeamWish(team, leader=name, **wish))
+    house.knell.team(team).create(leader=name, **wish)
     return boss
 
 
@@ -126,42 +131,41 @@ def crew(house: House, **wish: Any) -> Crew:
 
 def add_task(house: House, id: str, *, team: str = "red", owner: str = "") -> TeamTask:
     """A task; with an owner, one that it is working on."""
-    task = house.quell.team.add_task(TaskWish(team, f"do {id}", id))
-    return house.quell.team.claim(id, owner).task if owner else task
+    task = house.knell.team(team).add_task(f"do {id}", id=id)
+    return house.knell.task(id).claim(owner).task if owner else task
 
 
 def task(house: House, id: str) -> TeamTask:
-    return house.quell.team.task(id)
+    return house.knell.task(id).show()
 
 
 def kill_agent(
     house: House, asker: Puppet | None, agent: str = "wendy", /, **wish: Any
 ) -> KillAgentAnswer:
     """The tool, called by that agent, proven by its token; by nobody: a process without one."""
-    env = house.env | ({"QUELL_TOKEN": asker.token} if asker else {})
-    with type(house.quell)(env=env) as quell:
-        wish.setdefault("team", "red")
-        return quell.team.kill_agent(KillAgentWish(agent=agent, **wish))
+    env = house.env | ({"KNELL_TOKEN": asker.token} if asker else {})
+    with type(house.knell)(env=env) as knell:
+        return knell.team(wish.pop("team", "red")).kill(agent, **wish)
 
 
 def colours(house: House, team: str = "red") -> dict[str, str]:
-    return {one.agent: one.colour for one in house.quell.team.show(team).members}
+    return {one.agent: one.colour for one in house.knell.team(team).show().members}
 
 
 def members(house: House, team: str = "red") -> list[str]:
-    return [one.agent for one in house.quell.team.show(team).members]
+    return [one.agent for one in house.knell.team(team).show().members]
 
 
 def status(house: House, name: str) -> str:
     return house.json("show", name)["team_status"]
 
 
-def requests(house: House, agent: str = "wendy") -> list[Request]:
-    return house.quell.world.store.teamwork.requests_of(agent)
+def requests(house: House, agent: str = "wendy") -> list[ShutdownRequest]:
+    return house.knell.world.store.shutdowns.of(agent)
 
 
 def events(house: House, type: str, agent: str = "") -> list[dict[str, Any]]:
-    found = house.quell.events(agent=agent, limit=10_000)
+    found = house.knell.events(agent=agent, limit=10_000)
     return [event.data for event in found if event.type == type]
 
 
@@ -171,17 +175,17 @@ def refusals(house: House) -> list[dict[str, Any]]:
 
 def is_over(house: House, name: str) -> bool:
     """Looks as any command does, so that an end that a keeper saw is taken in."""
-    return name not in [view.name for view in house.quell.list()]
+    return name not in [view.name for view in house.knell.list()]
 
 
 def gone(house: House, name: str) -> None:
-    eventually(lambda: is_over(house, name), seconds=40)
+    eventually(lambda: is_over(house, name))
 
 
 def begun(house: House, *words: str, **more: str) -> subprocess.Popen[str]:
-    """`quell WORDS` as a person, not waited for."""
+    """`knell WORDS` as a person, not waited for."""
     return subprocess.Popen(
-        [sys.executable, "-m", "quell", *words],
+        [sys.executable, "-m", "knell", *words],
         env=house.env | more, cwd=house.root, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip

@@ -5,20 +5,21 @@ import json
 import pytest
 
 from house import House, alive
-from quell.core import ladder
-from quell.core.climbing import Fall, Target
-from quell.core.process import Gone, ProcessId
-from quell.processes import identity
-from quell.processes.kernel import LinuxKernel
+from knell.core import ladder
+from knell.core.ports.endings import EndReport
+from knell.core.ports.processes import Target
+from knell.core.process import Gone, ProcessId
+from knell.processes.ending.loop import end
+from knell.processes.os import system
 from scenes import SLEEPS, in_pid_namespace, stranger
 
 NAMESPACE = """
 import json, os, signal, subprocess, sys, time
-from quell.core import ladder
-from quell.core.climbing import Target
-from quell.core.process import Gone
-from quell.processes import identity
-from quell.processes.kernel import LinuxKernel
+from knell.core import ladder
+from knell.core.ports.processes import Target
+from knell.core.process import Gone
+from knell.processes.os import system
+from knell.processes.ending.loop import end
 
 def sleeper(**options):
     return os.posix_spawn("/bin/sleep", ("sleep", "90"), {}, **options)
@@ -33,24 +34,24 @@ def replaced(pid, **options):
 
 def climbed(process):
     target = Target("run", "", None, process, "", ladder.FORCE)
-    return LinuxKernel().climb([target], [], lambda _: None, lambda _: "")["run"]
+    return end([target], [], lambda _: None, lambda _: None)["run"]
 
 def lives(pid):
     return os.waitpid(pid, os.WNOHANG) == (0, 0)
 
-def quell(*words):
-    return subprocess.run([sys.executable, "-m", "quell", *words], capture_output=True, text=True)
+def knell(*words):
+    return subprocess.run([sys.executable, "-m", "knell", *words], capture_output=True, text=True)
 """
 
 
 def test_G1_a_kill_spares_the_stranger_who_got_the_pid(house: House) -> None:
     play = """
 luna = sleeper()
-quell("adopt", str(luna), "--name", "luna").check_returncode()
+knell("adopt", str(luna), "--name", "luna").check_returncode()
 time.sleep(0.02)  # so that the start times differ
 innocent = replaced(luna)
-killed = quell("kill", "luna", "--json")
-by_number = quell("kill", str(luna))
+killed = knell("kill", "luna", "--json")
+by_number = knell("kill", str(luna))
 print(json.dumps([luna, innocent, lives(innocent), json.loads(killed.stdout), killed.returncode,
                   by_number.returncode, by_number.stderr]))
 """
@@ -68,16 +69,16 @@ def test_G1_a_pid_that_was_reused_within_one_clock_tick_is_told_apart(house: Hou
     """Start times have a grain of 10 ms, so they alone would mix the two up."""
     play = """
 for attempt in range(200):
-    luna = identity.identify(sleeper())
+    luna = system.identify(sleeper())
     innocent = replaced(luna.pid, setpgroup=0)
-    if (innocent, identity.identify(innocent).start) == (luna.pid, luna.start):
+    if (innocent, system.identify(innocent).start) == (luna.pid, luna.start):
         break
     os.kill(innocent, signal.SIGKILL)
     os.waitpid(innocent, 0)
 else:
     raise SystemExit("never within one tick")
-refused = identity.open_verified(luna) is None
-gone = isinstance(LinuxKernel().look(luna), Gone)
+refused = system.open_verified(luna) is None
+gone = isinstance(system.look(luna), Gone)
 print(json.dumps([luna.inode, refused, gone, climbed(luna).began, lives(innocent)]))
 """
     inode, refused, gone, began, lives = json.loads(in_pid_namespace(house, NAMESPACE + play))
@@ -92,7 +93,7 @@ print(json.dumps([luna.inode, refused, gone, climbed(luna).began, lives(innocent
 def test_G1_the_group_that_a_stranger_leads_under_the_old_number_is_spared(house: House) -> None:
     """A run is also looked for by the groups it led: their number must not be another's by now."""
     play = """
-luna = identity.identify(sleeper(setpgroup=0))
+luna = system.identify(sleeper(setpgroup=0))
 time.sleep(0.02)
 innocent = replaced(luna.pid, setpgroup=0)
 follower = sleeper(setpgroup=innocent)
@@ -105,7 +106,7 @@ print(json.dumps([innocent == luna.pid, climbed(luna).began, lives(innocent), li
 @pytest.mark.parametrize("changed", ["start", "boot", "inode"])
 def test_G1_nothing_but_the_whole_identity_is_signalled(house: House, changed: str) -> None:
     innocent, _ = stranger(house, SLEEPS)
-    real = identity.identify(innocent)
+    real = system.identify(innocent)
     assert real
     other = {
         "start": real._replace(start=real.start - 1),
@@ -114,14 +115,14 @@ def test_G1_nothing_but_the_whole_identity_is_signalled(house: House, changed: s
     }[changed]
     if changed == "inode" and not real.inode:
         pytest.skip("this kernel's pidfds carry no number of their own (Linux < 6.9)")
-    assert identity.open_verified(other) is None
-    assert isinstance(identity.look(other), Gone)
+    assert system.open_verified(other) is None
+    assert isinstance(system.look(other), Gone)
     assert not climbed(other).began
     assert alive(innocent)
     assert climbed(real).began  # the same climb does end it when it is the one that was meant
     assert not alive(innocent)
 
 
-def climbed(process: ProcessId) -> Fall:
+def climbed(process: ProcessId) -> EndReport:
     target = Target("run", "", None, process, "", ladder.FORCE)
-    return LinuxKernel().climb([target], [], lambda _: None, lambda _: "")["run"]
+    return end([target], [], lambda _: None, lambda _: None)["run"]

@@ -5,8 +5,7 @@ import sys
 import pytest
 
 from house import House, alive, eventually
-from quell.core.receipt import Proof, Result
-from quell.life.kill import KillWish
+from knell.core.receipt import Proof, Result
 from scenes import Played, adopted, event_types, list_names, started
 
 # -- G51: an agent ends itself ---------------------------------------------------------------------
@@ -15,23 +14,23 @@ from scenes import Played, adopted, event_types, list_names, started
 SELF = """
 child(SLEEP, session=True)
 import subprocess
-def quell(*words):
-    return subprocess.run([sys.executable, "-m", "quell", *words], capture_output=True, text=True)
+def knell(*words):
+    return subprocess.run([sys.executable, "-m", "knell", *words], capture_output=True, text=True)
 tell()
-while not os.path.exists(os.environ["QUELL_READY"] + ".go"):
+while not os.path.exists(os.environ["KNELL_READY"] + ".go"):
     time.sleep(0.01)
-done = quell(*{words!r})
-with open(os.environ["QUELL_READY"] + ".lived", "w") as file:
+done = knell(*{words!r})
+with open(os.environ["KNELL_READY"] + ".lived", "w") as file:
     file.write(done.stdout + done.stderr)
 sleep()
 """
 
 
 def ends_itself(house: House, begin, *words: str) -> Played:
-    """Plays it to the end: the agent, which runs `quell WORDS` inside itself, is gone."""
+    """Plays it to the end: the agent, which runs `knell WORDS` inside itself, is gone."""
     luna = begin(house, SELF.format(words=words))
     nod(house, "go")
-    eventually(lambda: not alive(luna.pid), seconds=40)
+    eventually(lambda: not alive(luna.pid))
     eventually(lambda: not luna.keeper or not alive(luna.keeper))
     return luna
 
@@ -54,7 +53,7 @@ def test_G51_an_agent_that_ends_itself_is_ended_and_recorded(
 ) -> None:
     ends_itself(house, begin, *line.split())
     eventually(lambda: list_names(house) == [])
-    receipt = house.quell.receipt("luna")
+    receipt = house.knell.receipt("luna")
     assert (receipt.outcome, receipt.reason, receipt.detail) == ENDINGS[line]
     assert (receipt.result, receipt.by) == (Result.ENDED, "agent:luna")
     assert len(receipt.processes) >= 2  # the child that left the group is among them
@@ -67,29 +66,29 @@ def test_G51_an_agent_in_a_pane_ends_itself_and_its_pane(house: House) -> None:
 
     ends_itself(house, in_tmux, "stop")
     eventually(lambda: house.panes() == [])
-    receipt = house.quell.receipt("luna")
+    receipt = house.knell.receipt("luna")
     assert (receipt.by, receipt.outcome, receipt.proof) == ("agent:luna", "stopped", Proof.PROVEN)
 
 
 # -- G52: runs within runs -------------------------------------------------------------------------
 
-# Starts an agent through quell, then does as it is told.
+# Starts an agent through knell, then does as it is told.
 PARENT = """
 import json, subprocess
-argv = [sys.executable, "-m", "quell", "spawn", "--in", "headless", "--name", "child", "--json",
+argv = [sys.executable, "-m", "knell", "spawn", "--in", "headless", "--name", "child", "--json",
         "--", sys.executable, "-S", "-c", {child!r}]
 answer = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
 tell(answer["agents"][0]["pid"], answer["agents"][0]["run"])
-while not os.path.exists(os.environ["QUELL_READY"] + ".go"):
+while not os.path.exists(os.environ["KNELL_READY"] + ".go"):
     time.sleep(0.01)
 if {then!r}:
-    subprocess.run([sys.executable, "-m", "quell", *{then!r}])
+    subprocess.run([sys.executable, "-m", "knell", *{then!r}])
 """
-CHILD = "import signal, time; signal.alarm(90); time.sleep(90)"
-# One that was adopted before it starts the child: that is how quell knows whose child it is.
+CHILD = "import signal, time; signal.alarm(1200); time.sleep(90)"
+# One that was adopted before it starts the child: that is how knell knows whose child it is.
 WAITS_FIRST = """
 tell()
-while not os.path.exists(os.environ["QUELL_READY"] + ".begin"):
+while not os.path.exists(os.environ["KNELL_READY"] + ".begin"):
     time.sleep(0.01)
 """
 
@@ -101,7 +100,7 @@ def nod(house: House, word: str) -> None:
 
 
 def family(house: House, *then: str, **wish: str) -> tuple[Played, int, str]:
-    """A parent, and the pid and run of the child that it started through quell."""
+    """A parent, and the pid and run of the child that it started through knell."""
     parent = started(house, PARENT.format(child=CHILD, then=then), name="parent", **wish)
     return parent, int(parent.told[0]), parent.told[1]
 
@@ -128,7 +127,7 @@ def test_G52_the_end_of_a_parent_is_the_end_of_its_child(
     assert [receipt["result"] for receipt in told["receipts"]] == ["ended", "ended"]
     assert not alive(child)
     assert not alive(parent.pid)
-    assert house.quell.receipt("child").run == run
+    assert house.knell.receipt("child").run == run
     assert event_types(house, "child").count("life.stopped") == 1
     assert list_names(house) == []
 
@@ -183,18 +182,18 @@ def test_G52_a_parent_that_exits_leaves_its_child_and_its_keeper_does_not_wait(
     eventually(lambda: not alive(parent.keeper))
     assert alive(child)
     assert list_names(house) == ["child"]
-    receipt = house.quell.receipt("parent")
+    receipt = house.knell.receipt("parent")
     assert (receipt.outcome, receipt.by) == ("completed", "agent")
     assert child not in [process.pid for process in receipt.processes]
 
 
 def test_G52_a_child_does_not_end_its_parent(house: House) -> None:
     """Nor anything above: `all` from inside means the others, and needs --yes."""
-    kill = f"[{sys.executable!r}, '-m', 'quell', 'kill', 'parent', '--yes']"
+    kill = f"[{sys.executable!r}, '-m', 'knell', 'kill', 'parent', '--yes']"
     child = (
         "import subprocess, time, sys, os\n"
         f"done = subprocess.run({kill}, capture_output=True, text=True)\n"
-        "path = os.environ['QUELL_READY'] + '.answer'\n"
+        "path = os.environ['KNELL_READY'] + '.answer'\n"
         "open(path + '.new', 'w').write(f'{done.returncode} {done.stderr}')\n"
         "os.rename(path + '.new', path)\n"
         "time.sleep(90)\n"
@@ -204,4 +203,4 @@ def test_G52_a_child_does_not_end_its_parent(house: House) -> None:
     assert answer.startswith("1 ")
     assert "ancestors" in answer
     assert alive(parent.pid)
-    assert house.quell.kill(KillWish(("parent",)))[0].receipts[-1].result is Result.ENDED
+    assert house.knell.kill("parent")[-1].result is Result.ENDED

@@ -27,9 +27,8 @@ def test_G17_not_only_the_shell_of_a_pane_is_ended(house: House) -> None:
 
 HOLDS = """
 import sys
-from quell.processes.kernel import LinuxKernel
-kernel = LinuxKernel()
-print(kernel.lease(sys.argv[1]), flush=True)
+from knell.processes import waiting
+print(waiting.take(sys.argv[1]), flush=True)
 open(sys.argv[1]).close()  # would give a POSIX lock back
 sys.stdin.read()
 """
@@ -56,11 +55,11 @@ def test_G24_a_lock_is_not_lost_with_another_handle(house: House) -> None:
         first.wait()
         third = holder()
         assert said(third) == "True"  # and given back by its holder's death
-        third.communicate(timeout=20)
+        third.communicate(timeout=300)
     finally:
         for process in (first, second):
             if process:
-                process.communicate(timeout=20)
+                process.communicate(timeout=300)
 
 
 @pytest.mark.parametrize("way", ["--mode=hard", "--graceful"])
@@ -73,7 +72,7 @@ def test_G44_a_job_is_told_without_any_network(house: House, way: str) -> None:
     shop.session()
     job(shop)
     shop.list(shop.row_text(more=f"  delegate_job_id: {JOB}\n"))
-    argv = [*alone, sys.executable, "-m", "quell", "stop", "--session", NAME, way]
+    argv = [*alone, sys.executable, "-m", "knell", "stop", "--session", NAME, way]
     done = subprocess.run(
         argv,
         cwd=shop.folder,
@@ -81,7 +80,7 @@ def test_G44_a_job_is_told_without_any_network(house: House, way: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert [event["event"] for event in job_events(shop)] == ["progress", "completed"]

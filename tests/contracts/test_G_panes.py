@@ -13,12 +13,10 @@ from pathlib import Path
 import pytest
 
 from house import House, alive, descendants, eventually
-from quell.core.process import Unknown
-from quell.core.receipt import Result
-from quell.core.run import Place
-from quell.life.adopt import AdoptWish
-from quell.life.spawn import Wish
-from quell.places.kitty import Kitty
+from knell.core.process import Unknown
+from knell.core.receipt import Result
+from knell.core.run import Place
+from knell.places.kitty import Kitty
 from scenes import DEAF, PROLOGUE, SLEEPS, eventually_told, fresh_note, number, started
 
 
@@ -27,7 +25,7 @@ def in_tmux(house: House, name: str = "luna", body: str = SLEEPS, **wish: str):
 
 
 def session_of_others(house: House, name: str) -> int:
-    """A session that quell knows nothing of; the pid in its pane."""
+    """A session that knell knows nothing of; the pid in its pane."""
     house.tmux("new-session", "-d", "-s", name, "sleep 90")
     return int(house.tmux("display-message", "-p", "-t", f"={name}:", "#{pane_pid}"))
 
@@ -57,7 +55,7 @@ def test_G12_an_agent_that_ignores_the_hangup_does_not_outlive_its_pane(
     where = () if by_hand == ("kill-server",) else ("-t", luna.place.pane)
     house.tmux(*by_hand, *where)
     eventually(lambda: not any(map(alive, tree)))
-    receipt = house.quell.receipt("luna")
+    receipt = house.knell.receipt("luna")
     assert (receipt.outcome, receipt.by, receipt.reason) == ("stopped", "terminal", "pane_closed")
     assert [rung.rung for rung in receipt.rungs] == ["hangup", "kill"]
 
@@ -85,10 +83,10 @@ def test_G12_the_kill_of_an_adopted_agent_does_not_rely_on_the_hangup(house: Hou
 def deaf_in_own_pane(house: House) -> int:
     """Pane %0 of a new server, started by hand and then adopted; its process ignores HUP."""
     note = fresh_note(house)
-    command = shlex.join(["env", f"QUELL_READY={note}", *house.script(PROLOGUE + DEAF)])
+    command = shlex.join(["env", f"KNELL_READY={note}", *house.script(PROLOGUE + DEAF)])
     house.tmux("new-session", "-d", "-s", "own", f"exec {command}")
     eventually_told(note)
-    run = house.quell.adopt(AdoptWish("%0", name="luna", server="test")).run
+    run = house.knell.adopt("%0", name="luna", server="test").run
     return number(run.process)
 
 
@@ -138,7 +136,7 @@ def test_G14_no_keys_are_typed_into_that_pane_either(house: House) -> None:
     house.tmux("new-session", "-d", "-s", "other", "cat")
     assert house.panes() == ["%0"]
     with pytest.raises(Exception, match="gone"):
-        house.quell.world.place("tmux").type_line(luna.run.place, ("C-u",), "/exit")
+        house.knell.world.place("tmux").type_text(luna.run.place, "/exit")
     assert house.run("stop", "luna").returncode == 0
     assert house.tmux("capture-pane", "-p", "-t", "%0").strip() == ""
 
@@ -156,7 +154,7 @@ def test_G15_an_agent_name_that_tmux_would_change_is_refused_with_a_proposal(
     done = house.run("spawn", "--in", "headless", "--name", name, "--", "sleep", "90")
     assert done.returncode == 2
     assert f"hint: try {proposal}\n" in done.stderr
-    assert house.quell.list(everybody=True) == []
+    assert house.knell.list(with_ended=True) == []
 
 
 def test_G15_a_session_name_that_tmux_would_change_is_normalised(house: House) -> None:
@@ -174,7 +172,7 @@ def test_G15_a_session_name_that_tmux_would_change_is_normalised(house: House) -
 # Like a real one it takes text and Enter in one burst for a paste, and Enter alone for "send".
 PROMPT = """#!{python} -S
 import json, os, signal, tty
-signal.alarm(90)
+signal.alarm(1200)
 tty.setraw(0)
 typed, sent = "", []
 while True:
@@ -207,8 +205,8 @@ def test_G16_a_half_typed_prompt_is_cleared_and_the_line_is_sent(house: House) -
     claude.chmod(0o700)
     patient = house.root / "patient.toml"
     patient.write_text("[stop]\nexit_wait = 60\n")
-    house.env |= {"PATH": f"{programs}:{house.env['PATH']}", "QUELL_CONFIG": str(patient)}
-    run = house.quell.spawn(Wish("claude", name="luna", place="tmux", server="test")).run
+    house.env |= {"PATH": f"{programs}:{house.env['PATH']}", "KNELL_CONFIG": str(patient)}
+    run = house.knell.spawn("claude", name="luna", place="tmux", server="test").run
 
     def screen() -> str:
         return house.tmux("capture-pane", "-p", "-t", run.place.pane).strip()
@@ -232,7 +230,7 @@ def test_G20_a_tmux_that_does_not_answer_saves_nobody(house: House) -> None:
     os.kill(server, signal.SIGSTOP)
     try:
         began = time.monotonic()
-        seen = house.quell.world.place("tmux").look(luna.run.place, luna.run.id)
+        seen = house.knell.world.place("tmux").look(luna.run.place, luna.run.id)
         assert isinstance(seen, Unknown)  # not seeing is not dying
         done = house.run("kill", "luna")
         assert time.monotonic() - began < 50
@@ -244,7 +242,7 @@ def test_G20_a_tmux_that_does_not_answer_saves_nobody(house: House) -> None:
         assert f"Retry this command with approval/escalation:\n  {retry}\n" in done.stderr
     finally:
         os.kill(server, signal.SIGCONT)
-    subprocess.run(shlex.split(retry), env=house.env, capture_output=True, check=False, timeout=20)
+    subprocess.run(shlex.split(retry), env=house.env, capture_output=True, check=False, timeout=300)
     eventually(lambda: house.panes() == [])
 
 
@@ -255,7 +253,7 @@ def test_G20_a_kitty_that_does_not_answer_is_unknown_and_the_retry_names_its_soc
         mute.bind(str(house.root / "kitty"))
         mute.listen()
         kitty = Kitty(house.env, timeout=0.3)  # no KITTY_LISTEN_ON: as from another terminal
-        place = Place("kitty", "7", f"unix:{house.root}/kitty", os.getpid(), "QUELL_PANE=r")
+        place = Place("kitty", "7", f"unix:{house.root}/kitty", os.getpid(), "KNELL_PANE=r")
         assert isinstance(kitty.look(place, "r"), Unknown)
         closing = kitty.close(place, "r")
         assert not closing.closed

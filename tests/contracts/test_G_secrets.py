@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from house import House, alive, eventually
-from quell.core.receipt import Result
+from knell.core.receipt import Result
 from scenes import PROLOGUE, fresh_note, started
 
 # -- G46: the last screen, and the files ----------------------------------------------------------
@@ -44,7 +44,7 @@ def test_G46_the_last_screen_is_kept_without_its_secrets(house: House) -> None:
     luna = shown(house, "\n".join([WORDS, *lines]), place="tmux", server="test")
     eventually(lambda: list(lines)[-1] in house.tmux("capture-pane", "-p", "-J", "-t", "%0"))
     assert house.kill("luna")[0].receipts[0].result is Result.ENDED
-    screen = house.quell.receipt("luna").screen
+    screen = house.knell.receipt("luna").screen
     assert WORDS in screen
     assert screen.count("[redacted]") == len(lines)
     kept = b"".join(path.read_bytes() for path in house.state.rglob("*") if path.is_file())
@@ -60,7 +60,7 @@ def test_G46_a_long_screen_is_capped(house: House, place: str) -> None:
     if place == "tmux":
         eventually(lambda: f"{999:079}" in house.tmux("capture-pane", "-p", "-t", "%0"))
     house.kill("luna")
-    screen = house.quell.receipt("luna").screen
+    screen = house.knell.receipt("luna").screen
     assert screen.endswith(f"{999:079}")  # its end is what tells why
     assert 8_000 < len(screen) <= 16_384
 
@@ -71,7 +71,7 @@ def test_G46_a_secret_on_the_edge_of_the_cap_is_not_kept_in_part(house: House, c
     rest = 16_384 - len(secret) - 1 + cut  # the last 16 KiB begin `cut` characters into it
     shown(house, f"x\nAPI_KEY={secret}\n" + "y" * (rest - 1))
     house.kill("luna")
-    screen = house.quell.receipt("luna").screen
+    screen = house.knell.receipt("luna").screen
     assert "yyyy" in screen
     assert secret[cut:] not in screen
     assert secret[-8:] not in screen
@@ -80,10 +80,10 @@ def test_G46_a_secret_on_the_edge_of_the_cap_is_not_kept_in_part(house: House, c
 @pytest.mark.parametrize("place", ["tmux", "headless"])
 def test_G46_whatever_the_umask_only_the_owner_can_read(house: House, place: str) -> None:
     state = house.root / "fresh" / "home"
-    house.env["QUELL_HOME"] = str(state)
+    house.env["KNELL_HOME"] = str(state)
     where = ("--in", "tmux", "-L", "test") if place == "tmux" else ("--in", "headless")
     note = fresh_note(house)
-    ready = ("--name", "luna", "--env", f"QUELL_READY={note}")
+    ready = ("--name", "luna", "--env", f"KNELL_READY={note}")
     command = house.script(PROLOGUE + "print(1, flush=True)\ntell()\nsleep()")
     done = house.run("spawn", *where, *ready, "--", *command, umask=0)
     assert done.returncode == 0, done.stderr
@@ -91,8 +91,17 @@ def test_G46_whatever_the_umask_only_the_owner_can_read(house: House, place: str
     assert open_to_others(state) == []
     assert house.run("kill", "luna", umask=0).returncode == 0
     assert house.run("events", umask=0).returncode == 0
-    assert {"quell.db", "journal"} <= {path.name for path in state.rglob("*")}
+    assert {"knell.db", "journal"} <= {path.name for path in state.rglob("*")}
     assert open_to_others(state) == []
+
+
+def test_G46_what_is_written_elsewhere_is_private_too(house: House) -> None:
+    """The settings of other programs may hold keys: what knell makes there is its owner's alone."""
+    (house.home / ".claude").mkdir(mode=0o700)
+    done = house.run("hooks", "install", "claude", umask=0)
+    assert done.returncode == 0, done.stderr
+    assert (house.home / ".claude" / "settings.json").exists()
+    assert open_to_others(house.home) == []
 
 
 def open_to_others(state: Path) -> list[str]:
@@ -129,7 +138,7 @@ def test_G47_a_hostile_name_is_refused_and_never_run(house: House, name: str) ->
     assert done.returncode == 2
     assert "hint: try " in done.stderr
     assert "\x1b" not in done.stderr
-    assert house.quell.list(everybody=True) == []
+    assert house.knell.list(with_ended=True) == []
     assert house.panes() == []
     assert pwned(house) == []
 
@@ -138,7 +147,7 @@ def test_G47_a_hostile_name_is_refused_and_never_run(house: House, name: str) ->
 def test_G47_so_is_every_other_word_that_names_something(house: House, option: str) -> None:
     done = house.run("spawn", "--in", "headless", f"{option}=$(touch pwned)", "--", "sleep", "90")
     assert done.returncode == 2
-    assert house.quell.list(everybody=True) == []
+    assert house.knell.list(with_ended=True) == []
 
 
 @pytest.mark.parametrize("verb", ["kill", "stop", "receipt", "show", "resume", "tree"])
@@ -160,7 +169,7 @@ def test_G47_arguments_directory_and_environment_arrive_literally(house: House) 
     )
     done = house.run(
         "spawn", "--in", "tmux", "-L", "test", "--name", "luna", "--session", "#(touch pwned)",
-        "--cwd", str(folder), "--env", "HOSTILE=$(touch pwned)", "--env", f"QUELL_READY={note}",
+        "--cwd", str(folder), "--env", "HOSTILE=$(touch pwned)", "--env", f"KNELL_READY={note}",
         "--", *house.script(PROLOGUE + body, *words),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

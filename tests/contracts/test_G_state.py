@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from house import House, alive, eventually
-from quell.core import ladder
-from quell.core.ladder import Rung
-from quell.core.receipt import Proof
-from quell.processes import schedule
+from knell.core import ladder
+from knell.core.ladder import Rung
+from knell.core.receipt import Proof
+from knell.processes.ending import kept
 from scenes import DEAF, TIDY, Played, adopted, event_types, started
 
 
 def background(house: House, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "quell", *words],
+        [sys.executable, "-m", "knell", *words],
         env=house.env, cwd=house.root, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
@@ -37,7 +37,7 @@ def test_G22_of_twenty_killers_one_wins_and_all_report_its_receipt(house: House,
     """It ignores TERM, so that the first is still at it when the others come."""
     luna = begin(house, DEAF)
     killers = [background(house, "kill", "luna", "--grace", "4", "--json") for _ in range(20)]
-    answers = [killer.communicate(timeout=100) for killer in killers]
+    answers = [killer.communicate(timeout=300) for killer in killers]
     assert [killer.returncode for killer in killers] == [0] * 20
     receipts = [json.loads(out)["receipts"][0] for out, _ in answers]
     results = sorted(receipt["result"] for receipt in receipts)
@@ -56,13 +56,13 @@ def test_G22_of_twenty_killers_one_wins_and_all_report_its_receipt(house: House,
 def interrupted(house: House, luna: Played, *, grace: float) -> None:
     """Starts a kill and ends it with -9 once TERM has gone out, long before the agent ends."""
     killer = background(house, "kill", "luna", "--grace", str(grace), "--reason", "first")
-    world = house.quell.world
+    world = house.knell.world
     if luna.keeper:
-        eventually(lambda: world.kernel.journal(world.rundir(luna.run.id)).rungs)
+        eventually(lambda: world.keepers.journal(world.rundir(luna.run.id)).rungs)
     else:
         eventually(lambda: "life.rung" in event_types(house))
     killer.kill()
-    killer.communicate(timeout=20)
+    killer.communicate(timeout=300)
     assert alive(luna.pid)
 
 
@@ -75,7 +75,7 @@ def test_G23_the_keeper_finishes_what_a_killed_killer_began(house: House) -> Non
     eventually(lambda: not alive(luna.pid))
     eventually(lambda: not alive(luna.keeper))
     assert agents(house) == []  # this very command has recorded it
-    receipt = house.quell.receipt("luna")
+    receipt = house.knell.receipt("luna")
     told = (receipt.outcome, receipt.by, receipt.reason, receipt.detail)
     assert told == ("killed", "operator", "killed", "first")
     assert receipt.proof is Proof.PROVEN
@@ -97,13 +97,14 @@ def test_G23_without_a_keeper_the_next_kill_takes_the_claim_over(house: House) -
 
 CLAIMS_AND_DIES = """
 import os, signal
-from quell import Quell
-from quell.core.lifecycle import Outcome
-from quell.core.run import Ending
-world = Quell().world
-run = world.store.live_runs()[0]
+from knell import Knell
+from knell.core.run import Outcome
+from knell.core.ports.store import ClaimRequest
+from knell.core.run import Ending
+world = Knell()._world
+run = world.store.runs.live()[0]
 ending = Ending(Outcome.KILLED, "operator", "killed", "first")
-world.store.claim(run.id, ending, world.kernel.me(), None)
+world.store.endings.claim([ClaimRequest(run.id, ending)], world.processes.me())
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -114,7 +115,7 @@ def test_G23_a_claim_whose_owner_died_before_the_first_signal_holds_up_nobody(
     house: House, begin, verb: str
 ) -> None:
     luna = begin(house, TIDY)
-    subprocess.run([sys.executable, "-c", CLAIMS_AND_DIES], env=house.env, check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", CLAIMS_AND_DIES], env=house.env, check=False, timeout=300)
     seen = agents(house)[0]
     assert (seen["state"], "interrupted" in seen["note"]) == ("stopping", True)
     assert alive(luna.pid)
@@ -131,8 +132,8 @@ def test_G23_a_claim_whose_owner_died_before_the_first_signal_holds_up_nobody(
 def test_G29_a_jump_of_the_wall_clock_makes_no_rung_due(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(wall=0.0, steady=100.0)
     wound = SimpleNamespace(time=lambda: clock.wall, monotonic=lambda: clock.steady)
-    monkeypatch.setattr(schedule, "time", wound)
-    plan = schedule.Schedule(ladder.KILL)
+    monkeypatch.setattr(kept, "time", wound)
+    plan = kept.Schedule(ladder.KILL)
     assert plan.due() is Rung.TERM
     plan.reached(Rung.TERM)
     clock.wall += 8 * 3600  # the lid was shut over night

@@ -28,25 +28,21 @@ from contracts.t_scenes import (
     task,
 )
 from house import House, alive, eventually
-from quell.core.errors import QuellError
-from quell.core.message import Answer
-from quell.core.shutdown import Move
-from quell.core.team import COLOURS
-from quell.core.teamwork import Server
-from quell.life.together.ask import AskWish
-from quell.life.together.letters import Letters
-from quell.life.together.seeing import Seer
-from quell.life.watch import WatchWish
+from knell.core.errors import KnellError
+from knell.core.ports.teams import Backend
+from knell.core.shutdown import Move
+from knell.core.teams import COLOURS
+from knell.life.teams.answer import OpenRequests
 from scenes import frozen
 
 
 def watch_once(house: House) -> None:
-    house.quell.watch_once(WatchWish())
+    house.knell.watch_once()
 
 
 def pass_time(house: House, seconds: float, *, asleep: float = 0.0) -> None:
-    """The machine's clocks, as quell reads them, go on by that much."""
-    world = house.quell.world
+    """The machine's clocks, as knell reads them, go on by that much."""
+    world = house.knell.world
     now, clock = world.seconds, world.clock
     world.seconds = lambda: now() + seconds
 
@@ -67,13 +63,29 @@ def test_G26_the_watch_carries_out_what_was_approved_and_forgotten(house: House)
     boss, wendy = crew(house)
     add_task(house, "T-1", owner="wendy")
     asked = boss.asks("ask", "wendy")["request"]
-    assert house.quell.world.store.teamwork.move(asked["id"], Move.APPROVE).moved
+    assert house.knell.world.store.shutdowns.move(asked["id"], Move.APPROVE).moved
     assert alive(wendy.pid)
     watch_once(house)
     assert not alive(wendy.pid)
     assert requests(house)[0].phase == "confirmed"
     assert task(house, "T-1").status == "pending"
-    assert house.quell.receipt("wendy").reason == "shutdown_approved"
+    assert house.knell.receipt("wendy").reason == "shutdown_approved"
+
+
+def test_K3_the_watch_ends_one_that_agreed_and_is_late(house: House) -> None:
+    """As if the process that waits for its confirmation had died."""
+    boss, wendy = crew(house)
+    asked, world = boss.asks("ask", "wendy")["request"]["id"], house.knell.world
+    deadline = world.moment(world.seconds() + 60)
+    assert world.store.shutdowns.move(asked, Move.APPROVE, "", deadline).moved
+    watch_once(house)
+    assert alive(wendy.pid)
+    pass_time(house, 61)
+    watch_once(house)
+    assert not alive(wendy.pid)
+    assert (requests(house)[0].phase, requests(house)[0].force) == ("force_killed", True)
+    [message] = boss.asks("inbox")["messages"]
+    assert "approved, but did not confirm by" in message["body"]
 
 
 def test_G26_C3_silence_beyond_the_deadline_is_ended_by_the_watch(house: House) -> None:
@@ -86,7 +98,7 @@ def test_G26_C3_silence_beyond_the_deadline_is_ended_by_the_watch(house: House) 
     assert not alive(wendy.pid)
     [request] = requests(house)
     assert (request.phase, request.force) == ("force_killed", True)
-    receipt = house.quell.receipt("wendy")
+    receipt = house.knell.receipt("wendy")
     assert (receipt.by, receipt.detail) == ("watch", "its answer is overdue")
 
 
@@ -100,7 +112,7 @@ def test_G26_C3_without_a_deadline_it_may_take_for_ever(house: House) -> None:
 
 
 def test_G26_C3_the_default_deadline_is_a_setting(house: House) -> None:
-    folder = house.home / ".config" / "quell"
+    folder = house.home / ".config" / "knell"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text("[team]\nshutdown_wait = 0\n")
     boss, _ = crew(house)
@@ -115,9 +127,9 @@ def test_G26_policy_report_tells_once_and_ends_nobody(house: House) -> None:
         watch_once(house)
     assert alive(wendy.pid)
     assert len(events(house, "shutdown.overdue", "wendy")) == 1
-    [letter] = boss.asks("inbox")["messages"]
-    assert (letter["sender"], "has not answered" in letter["body"]) == ("watch", True)
-    wendy.says("approve")
+    [message] = boss.asks("inbox")["messages"]
+    assert (message["sender"], "has not answered" in message["body"]) == ("watch", True)
+    wendy.leaves()
     gone(house, "wendy")
 
 
@@ -125,7 +137,7 @@ def test_G26_a_force_that_nobody_lived_to_carry_out_is_carried_out(house: House)
     boss, wendy = crew(house)
     boss.asks("ask", "wendy", "--deadline", "0")
     [request] = requests(house)
-    house.quell.world.store.teamwork.ask(request._replace(force=True))
+    house.knell.world.store.shutdowns.ask(request._replace(force=True))
     watch_once(house)
     assert not alive(wendy.pid)
     assert requests(house)[0].phase == "force_killed"
@@ -136,11 +148,11 @@ def test_G29_who_could_not_answer_while_the_machine_slept_gets_another_round(
 ) -> None:
     boss, wendy = crew(house)
     boss.asks("ask", "wendy", "--deadline", "60")
-    seer = Seer(house.quell.world, "watch")
+    seer = OpenRequests(house.knell.world, "watch")
     pass_time(house, 7200, asleep=7190)
-    seer.see_through()
+    seer.act()
     assert alive(wendy.pid)
-    seer.see_through()
+    seer.act()
     assert not alive(wendy.pid)
 
 
@@ -176,7 +188,7 @@ def test_G30_an_end_is_one_transaction(house: House) -> None:
 
     def look() -> bool:
         queries = ("instances WHERE agent", "members WHERE agent", "team_tasks WHERE owner")
-        with closing(sqlite3.connect(house.state / "quell.db", isolation_level=None)) as db:
+        with closing(sqlite3.connect(house.state / "knell.db", isolation_level=None)) as db:
             db.execute("BEGIN")  # one look at all of it
             found = [db.execute(f"SELECT count(*) FROM {q} = 'wendy'").fetchone() for q in queries]
         live, seated, held = (count for (count,) in found)
@@ -184,9 +196,9 @@ def test_G30_an_end_is_one_transaction(house: House) -> None:
         return not live
 
     look()
-    killer = begun(house, "kill", "wendy", QUELL_TOKEN=token)
+    killer = begun(house, "kill", "wendy", KNELL_TOKEN=token)
     eventually(look)
-    killer.communicate(timeout=60)
+    killer.communicate(timeout=300)
     assert seen == {(True, True, 5), (False, False, 0)}
 
 
@@ -210,17 +222,17 @@ def test_G37_a_server_is_counted_by_the_runs_that_live(house: House) -> None:
     """A run that dies with -9 counts no more; nothing is ever decremented twice."""
     _, wendy = crew(house)
     wanda = member(house, "wanda")
-    store = house.quell.world.store.teamwork
-    store.add_server(Server("s-1", "opencode", "/project", None, 28_001))
+    store = house.knell.world.store
+    store.backends.add(Backend("s-1", "opencode", "/project", None, 28_001))
     for agent in (wendy, wanda):
-        assert store.use_server("s-1", agent.run.id)
-        assert store.use_server("s-1", agent.run.id)
+        assert store.backends.use("s-1", agent.run.id)
+        assert store.backends.use("s-1", agent.run.id)
     os.kill(wendy.pid, signal.SIGKILL)
     gone(house, "wendy")
-    assert [server.runs for server in store.servers()] == [(wanda.run.id,)]
-    assert not store.retire_server("s-1")
+    assert [server.runs for server in store.backends.all()] == [(wanda.run.id,)]
+    assert not store.backends.retire("s-1")
     house.kill("wanda")
-    assert store.retire_server("s-1")
+    assert store.backends.retire("s-1")
 
 
 # -- G42 -------------------------------------------------------------------------------------------
@@ -252,13 +264,13 @@ def test_G42_a_pool_that_is_exhausted_is_shared_by_the_longest_held(house: House
     assert held == [*COLOURS, COLOURS[0]]
 
 
-# -- G45: letters and answers ----------------------------------------------------------------------
+# -- G45: messages and answers --------------------------------------------------------------------
 
 
-def test_G45_each_letter_is_read_once_and_none_is_lost(house: House) -> None:
+def test_G45_each_message_is_read_once_and_none_is_lost(house: House) -> None:
     boss, wendy = crew(house)
     for number in range(20):
-        house.quell.team.send(_letter("wendy", str(number)))
+        house.knell.messages.send("wendy", text=str(number))
     calls = [wendy.call("inbox", "--limit", "3", "--json") for _ in range(9)]
     read: list[dict[str, Any]] = []
     for call in calls:
@@ -267,10 +279,6 @@ def test_G45_each_letter_is_read_once_and_none_is_lost(house: House) -> None:
     assert sorted(int(one["body"]) for one in read) == list(range(20))
     assert len({one["id"] for one in read}) == 20
     assert alive(boss.pid)
-
-
-def _letter(to: str, body: str) -> Any:
-    return Letters((to,), body)
 
 
 MALFORMED = {
@@ -328,13 +336,13 @@ def test_G45_an_answer_of_a_former_life_binds_no_later_one(house: House) -> None
     house.kill("wendy")
     again = member(house, "wendy")
     assert again.says("approve", asked).code == 1
-    with pytest.raises(QuellError):
-        house.quell.team.answer(Answer(asked, approved=True))
+    with pytest.raises(KnellError):
+        house.knell.shutdowns.approve(asked)
     assert alive(again.pid)
     assert not is_over(house, "wendy")
 
 
-def test_a_shutdown_is_not_asked_for_by_letter(house: House) -> None:
+def test_a_shutdown_is_not_asked_for_by_message(house: House) -> None:
     boss, wendy = crew(house)
     said = boss.says("send", "--type", "shutdown_request", "wendy", "--", "{}")
     assert said.code == 2
@@ -359,7 +367,7 @@ def test_who_is_asked_and_then_killed_was_forced(house: House) -> None:
 
 def test_a_leader_is_asked_only_without_a_threat(house: House) -> None:
     crew(house)
-    with pytest.raises(QuellError, match="leads team"):
-        house.quell.team.ask(AskWish("boss"))
-    assert house.quell.team.ask(AskWish("boss", overdue="report")).phase == "requested"
+    with pytest.raises(KnellError, match="leads team"):
+        house.knell.shutdowns.ask("boss")
+    assert house.knell.shutdowns.ask("boss", overdue="report").phase == "requested"
     assert members(house) == ["boss", "wendy"]

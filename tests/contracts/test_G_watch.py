@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from house import House, alive, eventually
-from quell.core.stopping import StopOptions
-from quell.life.stop import StopWish
-from quell.life.watch import Watch, WatchWish
+from knell.life.watch.loop import WatchLoop, WatchWish
 from scenes import SLEEPS, Played, end, started
 from watchers import (
     BEATS_ON,
@@ -33,7 +31,7 @@ NIGHT = 8 * 3600.0
 KILL = WatchWish("kill")  # 120 s of patience, a round every 15 s
 
 
-def rounds(watch: Watch, number: int, seconds: float = 15.0) -> None:
+def rounds(watch: WatchLoop, number: int, seconds: float = 15.0) -> None:
     """So many rounds, each after that many seconds of the wound clock."""
     world = watch.world
     assert isinstance(world, WoundWorld)
@@ -42,11 +40,11 @@ def rounds(watch: Watch, number: int, seconds: float = 15.0) -> None:
         list(watch.round())
 
 
-def watched(house: House) -> tuple[WoundWorld, Watch, Played]:
+def watched(house: House) -> tuple[WoundWorld, WatchLoop, Played]:
     """luna has beaten once, a moment ago, and a watcher that would kill has seen it."""
     luna = started(house, BEATS_ONCE)
     world = wound(house)
-    watch = Watch(world, KILL)
+    watch = WatchLoop(world, KILL)
     list(watch.round())
     return world, watch, luna
 
@@ -63,7 +61,7 @@ def killed(house: House) -> None:
 
 
 def let_go(house: House) -> None:
-    house.quell.stop(StopWish(("luna",), StopOptions(mode="soft")))
+    house.knell.stop("luna", mode="soft")
 
 
 def finished(house: House) -> None:
@@ -91,12 +89,12 @@ def test_G25_rounds_never_change_what_an_end_is_called(
     with watching(house, "--stalled", "kill", "--older-than", "1") as watch:
         deed(house)
         eventually(lambda: not last_run(house).live)
-        ended, receipt = last_run(house), house.quell.receipt("luna")
+        ended, receipt = last_run(house), house.knell.receipt("luna")
         assert ended.ending
         assert ended.ending.outcome == outcome
         watch.round(3)
         assert last_run(house) == ended
-        assert house.quell.receipt("luna") == receipt
+        assert house.knell.receipt("luna") == receipt
     assert len(told(house, "life.stopped")) == 1
     if outcome == "archived":
         assert alive(luna.pid), "what was let go of is left alone"
@@ -144,8 +142,8 @@ def test_G27_its_task_is_handed_on_only_when_it_is_proven_dead(house: House) -> 
     """It holds out against TERM: all that while the task is its own."""
     deaf = "[signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]\n" + BEATS_ONCE
     luna = with_task(house, deaf)
-    argv = [sys.executable, "-m", "quell", "stalled", "--kill", "--older-than", "1"]
-    eventually(lambda: house.quell.judged(older_than=1)[0].verdict.activity == "stalled")
+    argv = [sys.executable, "-m", "knell", "stalled", "--kill", "--older-than", "1"]
+    eventually(lambda: house.knell.verdicts(older_than=1)[0].verdict.activity == "stalled")
     killer = subprocess.Popen(
         [*argv, "--grace", "2"], env=house.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -185,7 +183,7 @@ def test_G28_a_hundred_quick_rounds_are_not_two_minutes(house: House) -> None:
 
 def test_G28_one_that_beats_between_rounds_is_never_swept(house: House) -> None:
     luna = started(house, BEATS_ON)
-    watch = Watch(wound(house), KILL)
+    watch = WatchLoop(wound(house), KILL)
     list(watch.round())
     for _ in range(10):
         beat = os.stat(house.state / "runs" / luna.run.id / "heartbeat").st_mtime_ns
@@ -213,10 +211,10 @@ def test_G28_who_is_stuck_half_way_is_swept(house: House, state: str) -> None:
 
 
 def dead_owner(house: House) -> str:
-    from quell.core.process import process_text
+    from knell.stores.records import process_text
 
     done = subprocess.Popen(["true"])
-    owner = house.quell.world.kernel.me()._replace(pid=done.pid, start=1, inode=0)
+    owner = house.knell.world.processes.me()._replace(pid=done.pid, start=1, inode=0)
     done.wait()
     return process_text(owner)
 
@@ -224,13 +222,13 @@ def dead_owner(house: House) -> str:
 def ask_for_nothing(house: House) -> None:
     """A run that was written down by a spawner that died on the spot."""
     source = (
-        "import os, signal\nfrom quell import Quell\nfrom quell.core.agent import Agent\n"
-        "from quell.core.run import Place\nfrom quell.life.spawn import new_run\n"
-        "world = Quell().world\nagent = Agent('luna', 'command', '/', ('true',))\n"
-        "world.store.add_run(agent, new_run(world, agent, Place('headless')))\n"
+        "import os, signal\nfrom knell import Knell\nfrom knell.core.agent import Agent\n"
+        "from knell.core.run import Place\nfrom knell.life.start.spawn import new_run\n"
+        "world = Knell()._world\nagent = Agent('luna', 'command', '/', ('true',))\n"
+        "world.store.runs.add(agent, new_run(world, agent, Place('headless')))\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
-    subprocess.run([sys.executable, "-c", source], env=house.env, check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", source], env=house.env, check=False, timeout=300)
 
 
 # -- G29: a sleeping machine, a set clock, a paused watcher ----------------------------------------
@@ -271,8 +269,8 @@ def test_G29_nor_does_it_age_who_is_looked_at_for_the_first_time(house: House, w
     luna = started(house, BEATS_ONCE)
     world = wound(house)
     getattr(world, what)(NIGHT)
-    list(Watch(world, KILL).round())
-    [one] = house.quell.judged("luna")
+    list(WatchLoop(world, KILL).round())
+    [one] = house.knell.verdicts("luna")
     assert one.verdict.activity == "working"
     assert alive(luna.pid)
 
@@ -284,7 +282,7 @@ def test_G29_a_suspended_machine_does_not_hold_up_a_restart(house: House) -> Non
     (house.root / "go").unlink()
     world = wound(house)
     world.set_clock(-60)
-    watch = Watch(world, KILL)
+    watch = WatchLoop(world, KILL)
     list(watch.round())
     assert len(runs(house)) == 1
     world.suspend(NIGHT)
@@ -297,11 +295,11 @@ def test_G29_a_suspended_machine_does_not_hold_up_a_restart(house: House) -> Non
 
 def test_G33_who_has_never_beaten_is_not_stalled_however_long_it_is_silent(house: House) -> None:
     luna = started(house, SLEEPS)
-    watch = Watch(wound(house), KILL)
+    watch = WatchLoop(wound(house), KILL)
     rounds(watch, 300)
     assert alive(luna.pid)
     assert told(house, "watch.verdict", "life.stopping") == []
-    [one] = house.quell.judged("luna")
+    [one] = house.knell.verdicts("luna")
     assert one.verdict.activity == "unknown"
     assert last_run(house).heartbeat == ""
 
@@ -353,7 +351,7 @@ def test_G39_who_kills_one_that_has_just_crashed_has_the_last_word(
     (house.root / "go").unlink()
     world = wound(house)
     world.set_clock(-60)
-    watch = Watch(world, KILL)
+    watch = WatchLoop(world, KILL)
     if planned:
         list(watch.round())
     assert house.run(*words.split()).returncode == 0

@@ -8,6 +8,10 @@ import pytest
 
 from contracts.h_scenes import as_nobody, desk, ghost, nobodys_home
 from house import House, alive, eventually
+from knell.core.receipt import Pane, Receipt, Result, TargetResult
+from knell.core.run import Place, Run, State
+from knell.faces.text.endings import summary
+from knell.life.base.receipts import run_receipt
 from scenes import SLEEPS, end, started, stranger
 
 
@@ -23,13 +27,13 @@ def test_H28_a_successful_kill_names_group_agent_pane_and_the_way_back(house: Ho
         r" 1 process, proven gone, \d+ ms",
         first,
     )
-    assert second == "  To resume: quell r luna"
+    assert second == "  To resume: knell r luna"
 
 
 def test_H28_it_is_said_after_the_fact_not_before(house: House) -> None:
     """Where hcom printed `Sent SIGTERM`, the sentence here is about a death that was seen."""
     luna = started(house, SLEEPS)
-    argv = [sys.executable, "-m", "quell", "kill", "luna"]
+    argv = [sys.executable, "-m", "knell", "kill", "luna"]
     with subprocess.Popen(argv, env=house.env, stdout=subprocess.PIPE, text=True) as killing:
         assert killing.stdout
         assert killing.stdout.readline().startswith("Ended process group")
@@ -41,7 +45,8 @@ def test_H29_already_dead_is_told_and_is_success(house: House) -> None:
     house.run("kill", "luna")
     done = house.run("kill", "luna")
     told = f"Process group {luna.pid} not found for 'luna' (already terminated)\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
+    assert (done.returncode, done.stdout) == (0, told)
+    assert done.stderr.startswith("'luna' ended ")  # when, by whom and where, for people
 
 
 def test_H29_one_that_ended_by_itself_is_already_dead_too(house: House) -> None:
@@ -61,6 +66,7 @@ def test_H29_an_adopted_one_that_is_gone_too(house: House) -> None:
     assert f"Process group {pid} not found for 'luna' (already terminated)" in done.stdout
 
 
+@pytest.mark.needs_root
 def test_H30_permission_denied_is_told_on_stderr(house: House) -> None:
     pid, _ = stranger(house, SLEEPS)
     home = nobodys_home(house)
@@ -72,6 +78,7 @@ def test_H30_permission_denied_is_told_on_stderr(house: House) -> None:
     end(pid)
 
 
+@pytest.mark.needs_root
 def test_H30_also_for_an_agent_whose_keeper_is_somebody_elses(house: House) -> None:
     luna = started(house, SLEEPS)
     done = as_nobody(house, "kill", "luna")
@@ -85,7 +92,7 @@ def test_H31_no_tracked_pid_points_to_stop(house: House) -> None:
     ghost(house)
     done = house.run("kill", "ghost")
     assert (done.returncode, done.stdout) == (1, "")
-    told = "No tracked PID for 'ghost' — use 'quell stop ghost' instead\n"
+    told = "No tracked PID for 'ghost' — use 'knell stop ghost' instead\n"
     assert done.stderr == told
 
 
@@ -103,6 +110,7 @@ def test_H33_all_gets_a_summary(house: House) -> None:
     assert house.run("kill", "all").stdout.splitlines()[-1] == "Killed 2"
 
 
+@pytest.mark.needs_root
 def test_H33_the_summary_counts_failures(house: House) -> None:
     pid, _ = stranger(house, SLEEPS)
     home = nobodys_home(house)
@@ -113,6 +121,20 @@ def test_H33_the_summary_counts_failures(house: House) -> None:
     done = as_nobody(house, "kill", "all", home=home)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "Killed 1, 1 failed")
     end(pid)
+
+
+def test_H33_failures_and_panes_that_stay_are_in_one_line() -> None:
+    """One line for the group, with everything that went wrong in it."""
+    ended, denied = (a_receipt(result) for result in (Result.ENDED, Result.PERMISSION_DENIED))
+    open_pane = ended._replace(pane=Pane("tmux", "%1", closed=False))
+    group = TargetResult("tag:dev", "tag:dev", (ended, open_pane, denied))
+    told = "Killed 2, 1 failed, 1 with incomplete pane cleanup (tag:dev)"
+    assert summary(group, "Killed") == told
+
+
+def a_receipt(result: Result) -> Receipt:
+    run = Run("run-1", "luna", "here", State.ENDED, Place("tmux", "%1"), "")
+    return run_receipt(run, None, None, result, "")
 
 
 def test_H33_all_without_anybody(house: House) -> None:

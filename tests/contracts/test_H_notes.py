@@ -44,7 +44,7 @@ def test_H40_a_killed_agent_can_be_resumed_by_its_name(house: House) -> None:
 
 
 def test_H40_the_conversation_goes_on(house: House) -> None:
-    luna = claude(house, place="headless")
+    luna = claude(house)
     id_ = luna.agent.conversation
     receipt = house.json("kill", "luna")["receipts"][0]
     assert receipt["conversation"]["id"] == id_
@@ -66,7 +66,7 @@ def test_H41_without_a_tracked_pid_stop_is_the_way(house: House) -> None:
 
 
 def test_H42_an_agent_of_another_host_is_left_to_that_host(house: House) -> None:
-    there = house.env | {"QUELL_HOST": "other"}
+    there = house.env | {"KNELL_HOST": "other"}
     house.run("spawn", "--in", "headless", "--name", "luna", "--", "sleep", "1000", env=there)
     nova = started(house, SLEEPS, name="nova")
     far = next(one for one in house.json("list")["agents"] if one["name"] == "luna")
@@ -79,7 +79,7 @@ def test_H42_an_agent_of_another_host_is_left_to_that_host(house: House) -> None
 
 
 def test_C30_the_refusal_names_the_host(house: House) -> None:
-    there = house.env | {"QUELL_HOST": "other"}
+    there = house.env | {"KNELL_HOST": "other"}
     house.run("spawn", "--in", "headless", "--name", "luna", "--", "sleep", "1000", env=there)
     for target in ("luna", "all"):
         done = house.run("kill", target)

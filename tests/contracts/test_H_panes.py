@@ -1,6 +1,6 @@
 """H18 to H23, H32, C36: the pane goes with its agent, and if it does not, that is said.
 
-Every terminal here keeps the pane of a program that has ended, so that only quell can close it.
+Every terminal here keeps the pane of a program that has ended, so that only knell can close it.
 """
 
 import os
@@ -80,13 +80,13 @@ def test_H20_tmux_kills_that_pane(house: House) -> None:
 
 
 def test_H21_another_terminal_is_not_closed_and_the_kill_rule_still_holds(house: House) -> None:
-    """`quell run` in a terminal that quell does not manage: its shell goes on afterwards."""
+    """`knell run` in a terminal that knell does not manage: its shell goes on afterwards."""
     note, back = fresh_note(house), house.root / "back"
-    agent = shlex.join(("quell", "run", "--name", "luna", "--", *house.script(PROLOGUE + DEAF)))
-    agent = agent.replace("quell", f"{sys.executable} -m quell", 1)
+    agent = shlex.join(("knell", "run", "--name", "luna", "--", *house.script(PROLOGUE + DEAF)))
+    agent = agent.replace("knell", f"{sys.executable} -m knell", 1)
     line = f"{agent}; echo $? > {back}; exec sleep 1000"
     terminal = house.process(
-        "env", f"QUELL_READY={note}", "script", "-qc", line, "/dev/null",
+        "env", f"KNELL_READY={note}", "script", "-qc", line, "/dev/null",
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     eventually(note.exists)

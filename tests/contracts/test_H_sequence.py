@@ -18,7 +18,7 @@ def test_H11_every_process_of_the_group_gets_term_first(house: House) -> None:
     luna = started(house, hears(house, linger=0.9, children=2))
     group = sorted(pid for pid in descendants() if os.getpgid(pid) == luna.pid)
     assert len(group) == 3
-    receipt = house.json("kill", "luna")["receipts"][0]
+    receipt = house.json("kill", "luna", "--grace", "60")["receipts"][0]
     told = heard(house)
     assert sorted(told[:3]) == [(pid, "SIGTERM") for pid in group]
     assert sorted(told[3:]) == [(pid, "finished") for pid in group]
@@ -26,22 +26,17 @@ def test_H11_every_process_of_the_group_gets_term_first(house: House) -> None:
 
 
 def test_H12_two_seconds_pass_between_term_and_kill(house: House) -> None:
-    """Never less; more only on a busy machine, which is not busy every time."""
-    for attempt in range(3):
-        luna = started(house, hears(house, linger=STUBBORN), name=f"luna-{attempt}")
-        receipt = house.json("kill", f"luna-{attempt}")["receipts"][0]
-        assert (words_of(house, luna.pid), alive(luna.pid)) == (["SIGTERM"], False)
-        waited = time.time() - (house.root / "heard").stat().st_mtime
-        assert waited > 1.9
-        assert receipt["rungs"][1]["at_ms"] > 1900
-        if receipt["rungs"][1]["at_ms"] < 2900:
-            return
-    pytest.fail("it always took longer than two seconds")
+    """Never less, by knell's own clock; how much more says how busy the machine is."""
+    luna = started(house, hears(house, linger=STUBBORN))
+    receipt = house.json("kill", "luna")["receipts"][0]
+    assert (words_of(house, luna.pid), alive(luna.pid)) == (["SIGTERM"], False)
+    assert time.time() - (house.root / "heard").stat().st_mtime > 1.9
+    assert receipt["rungs"][1]["at_ms"] > 1900
 
 
 def test_H12_the_wait_ends_with_the_last_process(house: House) -> None:
     started(house, SLEEPS)
-    assert house.json("kill", "luna")["receipts"][0]["duration_ms"] < 1900
+    assert house.json("kill", "luna", "--grace", "100")["receipts"][0]["duration_ms"] < 50_000
 
 
 def test_H13_sigkill_comes_if_it_is_still_alive(house: House) -> None:
@@ -56,9 +51,9 @@ def test_H13_sigkill_comes_if_it_is_still_alive(house: House) -> None:
 
 
 def test_H13_and_only_then(house: House) -> None:
-    """Whoever leaves within the two seconds leaves by itself, with everything it wanted to do."""
+    """Whoever leaves within the grace leaves by itself, with everything it wanted to do."""
     luna = started(house, hears(house, linger=1))
-    receipt = house.json("kill", "luna")["receipts"][0]
+    receipt = house.json("kill", "luna", "--grace", "60")["receipts"][0]
     assert words_of(house, luna.pid) == ["SIGTERM", "finished"]
     assert receipt["rungs"][-1] == {"rung": "kill", "at_ms": 0, "reached": False}
     assert (receipt["exit_code"], receipt["exit_signal"]) == (0, None)
@@ -72,6 +67,15 @@ def test_H14_the_pane_of_a_managed_terminal_is_closed(house: House, place: str) 
     assert receipt["pane"]["closed"] is (True if place == "tmux" else None)
     assert house.panes() == [own]
     assert not alive(luna.pid)
+
+
+def test_H11_to_H14_no_pane_is_closed_before_the_last_signal(house: House) -> None:
+    """A pane that is closed first hangs its program up in the middle of a write."""
+    desk(house)
+    luna = started(house, hears(house, linger=STUBBORN), place="tmux", server="test")
+    receipt = house.json("kill", "luna", "--grace", "1")["receipts"][0]
+    assert words_of(house, luna.pid) == ["SIGTERM"]
+    assert (receipt["exit_signal"], receipt["pane"]["closed"]) == (9, True)
 
 
 def test_H15_a_stopped_event_with_reason_killed_is_logged(house: House) -> None:
@@ -129,18 +133,18 @@ def test_C3_without_grace_there_is_no_term(house: House, how: tuple[str, ...]) -
 
 def test_C3_the_grace_can_be_given_per_call(house: House) -> None:
     started(house, DEAF)
-    receipt = house.json("kill", "luna", "--grace", "0.5")["receipts"][0]
+    receipt = house.json("kill", "luna", "--grace", "3")["receipts"][0]
     waited = {rung["rung"]: rung["at_ms"] for rung in receipt["rungs"]}
-    assert 400 < waited["kill"] < 1900
+    assert waited["kill"] > 2900  # the usual is two seconds
 
 
 def test_C3_the_grace_can_be_configured(house: House) -> None:
     config = house.root / "config.toml"
-    config.write_text("[kill]\ngrace = 0.5\n")
+    config.write_text("[kill]\ngrace = 3\n")
     started(house, DEAF)
-    receipt = house.json("kill", "luna", env=house.env | {"QUELL_CONFIG": str(config)})
+    receipt = house.json("kill", "luna", env=house.env | {"KNELL_CONFIG": str(config)})
     waited = {rung["rung"]: rung["at_ms"] for rung in receipt["receipts"][0]["rungs"]}
-    assert 400 < waited["kill"] < 1900
+    assert waited["kill"] > 2900  # the usual is two seconds
 
 
 @pytest.mark.parametrize("grace", ["-1", "nan", "1e9", "soon"])
@@ -165,7 +169,7 @@ def test_C4_agent_and_run_stay_on_record(house: House) -> None:
 def test_C4_an_ended_run_is_final(house: House) -> None:
     started(house, SLEEPS)
     house.run("kill", "luna")
-    db = sqlite3.connect(house.state / "quell.db")
+    db = sqlite3.connect(house.state / "knell.db")
     with pytest.raises(sqlite3.IntegrityError, match="final"):
         db.execute("UPDATE runs SET outcome = 'completed'")
     db.close()

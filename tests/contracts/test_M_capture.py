@@ -1,4 +1,4 @@
-"""M22: which conversation a session is in, from the surest source first."""
+"""M22: which conversation a session is in: what is sure, else the nearest one, under its word."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def found(shop: Shop, *options: str) -> tuple[str, str]:
     told = shop.receipt("stop", "--session", NAME, "--capture-id", *options)["conversation"]
     assert shop.row()["claude_session_id_own"] == told["id"]
     assert (shop.row()["resumable"], told["exists"]) == (True, True)
-    return told["id"], told["found_by"]
+    return told["id"], told["source"]
 
 
 def test_M22_the_programs_own_note_beats_everything(house: House) -> None:
@@ -44,7 +44,7 @@ def test_M22_the_programs_own_note_beats_everything(house: House) -> None:
     claude = shop.session()
     listed(shop, written(claude_file(shop, some_id()), age=50))
     written(claude_file(shop, some_id()), age=-50)
-    assert found(shop) == (claude.conversation, "live")
+    assert found(shop) == (claude.conversation, "noted")
 
 
 def test_M22_a_note_by_a_process_that_had_this_number_before_is_none(house: House) -> None:
@@ -62,7 +62,7 @@ def test_M22_what_its_command_line_says(house: House) -> None:
     shop.session(NAME, "noteless", args=f"--session-id {mine}")
     written(claude_file(shop, some_id()), age=-50)
     listed(shop)
-    assert found(shop) == (mine, "spawn")
+    assert found(shop) == (mine, "given")
 
 
 def test_M22_tier_1_the_row(house: House) -> None:
@@ -112,15 +112,13 @@ def test_M22_the_cache_of_another_directory_is_none(house: House) -> None:
 
 
 @pytest.mark.parametrize("way", [("--capture-id",), ("--capture-id", "--mode", "hard"), ()])
-def test_M22_agy_notes_the_last_conversation_of_each_directory(
-    house: House, way: tuple[str, ...]
-) -> None:
+def test_M22_agy_has_its_conversation_open(house: House, way: tuple[str, ...]) -> None:
     shop = Shop(house)
     agy = shop.session(AGY)
     written(agy_file(shop, some_id()), age=-50)  # of some other directory
     shop.list(shop.row_text(AGY))
     told = shop.receipt("stop", "--session", AGY, *way)["conversation"]
-    assert (told["id"], told["found_by"]) == (agy.conversation, "scan")
+    assert (told["id"], told["source"]) == (agy.conversation, "held")
     row = shop.row(AGY)
     assert (row["agy_conversation_id_own"], row["resumable"]) == (agy.conversation, True)
 
@@ -134,7 +132,8 @@ def test_M22_the_next_resume_needs_no_guess(house: House) -> None:
     written(claude_file(shop, some_id()), age=-50)
     assert shop.resume(NAME)["verdict"] == "resumed"
     assert ready(house)[-1].conversation == claude.conversation
-    assert ["--resume", claude.conversation] in [w[2] for _, w in notes(house) if w[0] == "ready"]
+    [_, told] = [w[2] for _, w in notes(house) if w[0] == "ready"]
+    assert told[-2:] == ["--resume", claude.conversation]
 
 
 def test_M22_soft_can_record_it_too(house: House) -> None:

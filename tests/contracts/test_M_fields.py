@@ -1,6 +1,8 @@
 """M32 to M34, M37, M40, M48, M49, M56, C18, C22: what is in the row afterwards."""
 
+import json
 import re
+import subprocess
 from datetime import datetime
 
 import pytest
@@ -86,7 +88,7 @@ def test_M37_without_its_secrets_and_not_all_of_it(house: House) -> None:
 
 
 def test_M40_the_row_is_written_whichever_name_was_used(house: House) -> None:
-    """By its session, and by the agent that quell knows it as."""
+    """By its session, and by the agent that knell knows it as."""
     shop = Shop(house)
     shop.spawn(name="luna")
     shop.list(shop.row_text("luna"))
@@ -107,6 +109,7 @@ def test_M48_M49_the_documented_verification_after_hard(house: House) -> None:
     shop = Shop(house)
     claude = shop.session()
     shop.list(shop.row_text(pid=claude.pid))
+    house.tmux("set-option", "-t", f"={NAME}:", "remain-on-exit", "on")  # else tmux closes it
     assert shop.delete().returncode == 0
     assert not shop.has_session()
     rows = [x for x in shop.data()["tmux_sessions"] if x["name"] == NAME]
@@ -127,6 +130,82 @@ def test_C18_each_mode_is_verified_by_its_own_end(house: House, way: str, status
     assert shop.row()["status"] == status
     assert house.json("receipt", NAME)["outcome"] == status
     assert shop.has_session() == (way == "soft")
+
+
+def facts(shop: Shop, *args: str) -> tuple[int, dict[str, bool]]:
+    """The exit code of `knell verify`, and its facts."""
+    done = shop.run("verify", *args, "--json")
+    document = json.loads(done.stdout)
+    assert document["verified"] == (done.returncode == 0)
+    return done.returncode, {one["what"]: one["good"] for one in document["facts"]}
+
+
+@pytest.mark.parametrize(
+    ("way", "status"), [("hard", "terminated"), ("graceful", "stopped"), ("soft", "archived")]
+)
+def test_K5_C18_verify_accepts_the_end_of_each_mode(house: House, way: str, status: str) -> None:
+    shop = Shop(house)
+    claude = shop.session()
+    shop.list(shop.row_text(pid=claude.pid))
+    before, said = facts(shop, "--session", NAME)
+    assert before == 1, "it runs"
+    assert said[f"the tmux session {NAME} is there"] is False
+    shop.stop("--mode", way)
+    for target in (("--session", NAME), (NAME,)):
+        after, said = facts(shop, *target)
+        assert (after, all(said.values())) == (0, True), said
+        assert f"its row says {status}" in said
+    assert any("still knows the pane" in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fact"),
+    [
+        ("status: running", "its row says running, not stopped"),
+        ("status: terminated", "its row says terminated, not stopped"),
+        ("stopped_at: null", "its row has stopped_at missing"),
+    ],
+)
+def test_K5_C18_verify_says_what_is_not_as_the_ending_left_it(
+    house: House, wrong: str, fact: str
+) -> None:
+    shop = Shop(house)
+    shop.session()
+    shop.list(shop.row_text())
+    shop.stop("--mode", "graceful")
+    text = shop.file.read_text()
+    key = wrong.partition(":")[0]
+    shop.file.write_text(re.sub(rf"(?m)^  {key}: .*$", f"  {wrong}", text, count=1))
+    code, said = facts(shop, "--session", NAME)
+    assert (code, said[fact]) == (1, False), said
+
+
+def test_C18_verify_finds_what_outlived_an_agent(house: House) -> None:
+    """Also what nothing on record knows of: by its stamp."""
+    run = house.spawn(name="luna").run
+    assert house.run("verify", "luna").returncode == 1
+    house.kill("luna")
+    done = house.run("verify", "luna")
+    assert done.returncode == 0, done.stdout
+    assert "ok  no process of it is left" in done.stdout
+    env = {**house.env, "KNELL_RUN": run.id}
+    stray = subprocess.Popen(["sleep", "600"], env=env, start_new_session=True)
+    try:
+        done = house.run("verify", "luna")
+        assert (done.returncode, f"NO  processes are left: {stray.pid}" in done.stdout) == (1, True)
+    finally:
+        stray.kill()
+        stray.wait()
+
+
+@pytest.mark.parametrize("args", [(), ("luna", "--session", "x")])
+def test_C18_verify_wants_one_target(house: House, args: tuple[str, ...]) -> None:
+    assert house.run("verify", *args).returncode == 2
+
+
+@pytest.mark.parametrize("args", [("nobody",), ("--session", "nobody")])
+def test_C18_verify_of_what_is_unknown_fails(house: House, args: tuple[str, ...]) -> None:
+    assert house.run("verify", *args).returncode == 1
 
 
 def test_M56_an_end_that_cannot_be_written_is_said_aloud(house: House) -> None:

@@ -55,7 +55,7 @@ def test_M3_elsewhere_there_is_no_such_session(house: House) -> None:
     before = shop.list(shop.row_text())
     done = house.run("delete", "--session", NAME)
     assert (done.returncode, shop.file.read_text()) == (1, before)
-    assert "NOT in YAML" in done.stderr
+    assert "NOT in YAML" in done.stdout
 
 
 @pytest.mark.parametrize("how", ["option", "setting"])

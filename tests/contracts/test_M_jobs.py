@@ -40,12 +40,12 @@ def test_M36_the_job_hears_before_the_agent_does(house: House) -> None:
     claude = shop.session(NAME, "slow")
     path = job(shop)
     shop.list(shop.row_text(more=ROW))
-    delete = (sys.executable, "-m", "quell", "delete", "--session", NAME)
+    delete = (sys.executable, "-m", "knell", "delete", "--session", NAME)
     asking = house.process(*delete, "--registry", str(shop.file), stdout=subprocess.DEVNULL)
     eventually(lambda: ["SIGTERM"] in notes_of(house, claude.pid))
     assert [event["event"] for event in job_events(shop)] == ["progress"]
     assert json.loads(path.read_text())["status"] == "running"
-    assert asking.wait(timeout=60) == 0
+    assert asking.wait(timeout=300) == 0
     assert json.loads(path.read_text())["status"] == "cancelled"
 
 
@@ -108,5 +108,5 @@ def test_M41_a_job_that_is_not_there_stops_nobody(house: House, name: str) -> No
     shop.list(shop.row_text(more=f"  delegate_job_id: {name}\n"), shop.row_text(AGY))
     done = shop.delete()
     assert (done.returncode, alive(claude.pid), shop.row()["status"]) == (0, False, "terminated")
-    assert ("the delegated job was not told" in done.stderr) == (name != "''")
+    assert ("the delegated job was not updated" in done.stderr) == (name != "''")
     assert job_events(shop) == []

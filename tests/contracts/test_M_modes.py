@@ -45,6 +45,14 @@ def test_M12_hard_ends_the_tmux_session(house: House) -> None:
     assert (alive(pid), shop.has_session(), shop.row()["status"]) == (False, False, "terminated")
 
 
+def test_M12_hard_closes_a_pane_that_would_stay(house: House) -> None:
+    """The session goes because knell ends it, not only because its last program left."""
+    shop, pid = played(house)
+    house.tmux("set-option", "-t", f"={NAME}:", "remain-on-exit", "on")
+    assert shop.stop("--mode", "hard").returncode == 0
+    assert (alive(pid), shop.has_session()) == (False, False)
+
+
 def test_M12_C1_hard_is_the_default_of_delete_and_of_a_setting(house: House) -> None:
     shop, pid = played(house)
     assert shop.delete().returncode == 0
@@ -113,13 +121,14 @@ def test_M25_M30_a_stopped_row_is_left_alone(house: House, options: tuple[str, .
     assert shop.file.read_text() == before
 
 
-def test_M25_also_when_something_lives_in_a_session_of_that_name(house: House) -> None:
+def test_M25_also_when_a_shell_lives_in_a_session_of_that_name(house: House) -> None:
+    """If the agent itself lives there, it is ended: test_K_registry.py."""
     shop = Shop(house)
-    claude = shop.session()
+    shop.shell(NAME)
     before = shop.list(shop.row_text(status="stopped"))
     done = shop.stop("--graceful")
     assert (done.returncode, done.stdout) == (0, "already stopped (time unknown)\n")
-    assert (alive(claude.pid), shop.file.read_text()) == (True, before)
+    assert (shop.has_session(), shop.file.read_text()) == (True, before)
 
 
 @pytest.mark.parametrize(("mode", "status"), [("hard", "terminated"), ("soft", "archived")])

@@ -94,7 +94,7 @@ def test_M31_also_by_the_name_of_an_agent(house: House) -> None:
     assert (file.exists(), shop.row("luna")["resumable"]) == (False, False)
 
 
-def test_M31_the_id_of_a_row_whose_agent_quell_never_saw(house: House) -> None:
+def test_M31_the_id_of_a_row_whose_agent_knell_never_saw(house: House) -> None:
     shop, claude, file = played(house)
     dead(house, claude.pid)
     shop.list(shop.row_text(status="terminated").replace("null", claude.conversation))

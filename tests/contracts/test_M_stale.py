@@ -42,7 +42,7 @@ def test_M44_a_row_that_outlived_its_session_is_brought_up_to_date(
     shop.list(shop.row_text())
     done = shop.stop("--mode", way)
     assert (done.returncode, shop.row()["status"]) == (0, status)
-    assert done.stdout.splitlines() == ["tmux already dead, just updated the YAML", "stop complete"]
+    assert done.stdout.splitlines() == ["tmux already dead, just update YAML", "stop complete"]
 
 
 def test_M44_the_number_in_the_row_is_somebody_elses_by_now(house: House) -> None:
@@ -55,7 +55,7 @@ def test_M44_the_number_in_the_row_is_somebody_elses_by_now(house: House) -> Non
     other.wait()
 
 
-def test_M44_an_agent_of_quells_that_died_by_itself(house: House) -> None:
+def test_M44_an_agent_of_knells_that_died_by_itself(house: House) -> None:
     shop = Shop(house)
     luna = shop.spawn()
     assert luna.process
@@ -219,7 +219,9 @@ def test_M46_for_people_it_is_one_line_each(house: House) -> None:
     done = shop.run("watch", "--once")
     assert done.stdout.split()[:2] == ["dead", f"{NAME}:"]
     assert done.stdout.endswith("→ terminated\n")
-    assert shop.run("watch", "--once").stderr == "no drift\n"
+    assert (
+        shop.run("watch", "--once").stderr == "no drift: registry file, store and machine agree\n"
+    )
 
 
 def test_M46_a_broken_file_is_said_and_left(house: House) -> None:

@@ -24,23 +24,23 @@ from contracts.o_scenes import (
     words,
     worker,
 )
-from house import House, alive
-from quell import Quell
-from quell.core.run import Run
+from house import House, OpenKnell, alive
+from knell.core.run import Run
+from knell.life.base.caller import give_token
 from unprivileged import handed_over, unprivileged
 
 
 @contextmanager
 def inside(house: House, run: Run) -> Iterator[None]:
     """What is asked meanwhile is asked by that agent."""
-    outside, env = house.quell, house.env
-    house.env = env | {"QUELL_RUN": run.id}
-    house.quell = Quell(env=house.env)
+    outside, env = house.knell, house.env
+    house.env = env | {"KNELL_TOKEN": give_token(outside.world, run)[1]}
+    house.knell = OpenKnell(env=house.env)
     try:
         yield
     finally:
-        house.quell.close()
-        house.quell, house.env = outside, env
+        house.knell.close()
+        house.knell, house.env = outside, env
 
 
 def test_an_agent_ends_another_and_the_trail_says_who_it_was(house: House) -> None:
@@ -78,14 +78,14 @@ def test_an_agent_ends_several_only_if_it_says_so_twice(house: House) -> None:
 def test_of_several_who_launch_at_once_one_succeeds(house: House) -> None:
     """Each is a process of its own. The others are told who was first, and leave nothing."""
     params = json.dumps({"AGENT_TYPE": "x", "COMMAND": words(), **IDLE})
-    argv = (sys.executable, "-m", "quell", "invoke", SPAWN, params)
+    argv = (sys.executable, "-m", "knell", "invoke", SPAWN, params)
     asked = [house.process(*argv, stdout=subprocess.PIPE, text=True) for _ in range(5)]
-    answers = [json.loads(one.communicate(timeout=60)[0]) for one in asked]
+    answers = [json.loads(one.communicate(timeout=300)[0]) for one in asked]
     [born] = [answer for answer in answers if answer["success"]]
     refused = [answer for answer in answers if not answer["success"]]
     assert {answer["error"] for answer in refused} == {"singleton_violation"}
     assert {answer["existing_agent_id"] for answer in refused} == {born["agent_id"]}
-    assert [run.agent for run in house.quell.world.store.live_runs()] == [born["agent_id"]]
+    assert [run.agent for run in house.knell.world.store.runs.live()] == [born["agent_id"]]
     assert alive(born["pid"])
 
 
@@ -94,14 +94,14 @@ def test_of_several_who_take_one_task_one_gets_it(house: House) -> None:
     params = {"TASK_ID": "TASK-31-1", "COMMAND": words(), **IDLE}
     asked = [
         house.process(
-            *(sys.executable, "-m", "quell", "invoke", SPAWN),
+            *(sys.executable, "-m", "knell", "invoke", SPAWN),
             json.dumps({"AGENT_TYPE": f"type-{number}", **params}),
             stdout=subprocess.PIPE,
             text=True,
         )
         for number in range(4)
     ]
-    answers = [json.loads(one.communicate(timeout=60)[0]) for one in asked]
+    answers = [json.loads(one.communicate(timeout=300)[0]) for one in asked]
     [born] = [answer for answer in answers if answer["success"]]
     assert {answer.get("error") for answer in answers} == {None, "task_not_ready"}
     assert task_of(house)["assigned_agent"] == born["agent_id"]
@@ -113,7 +113,7 @@ def test_a_store_that_cannot_be_written_saves_no_agent_and_is_told(house: House)
     done = unprivileged(humble, "invoke", "spawn-agent-session", json.dumps(params))
     born = json.loads(done.stdout)
     assert born["success"] is True, born
-    paths = (humble.state, humble.state / "quell.db")
+    paths = (humble.state, humble.state / "knell.db")
     modes = {path: path.stat().st_mode & 0o777 for path in paths}
     for path in paths:
         path.chmod(modes[path] & ~0o222)

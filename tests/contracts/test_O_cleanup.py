@@ -8,34 +8,31 @@ from pathlib import Path
 import pytest
 
 from house import House, alive
-from quell.core.cleaning import Cleaning
-from quell.core.receipt import Result
-from quell.core.worktree import Cleanup
-from quell.life.cleanup import (
+from knell.core.receipt import Cleaning, Result
+from knell.core.worktree import Cleanup
+from knell.life.end.cleanup import (
     KEPT_FOR,
     MARKER,
-    cleaned,
+    clean_up,
     make_session_dir,
     preview_cleaning,
     sweep_sessions,
 )
-from quell.life.kill import KillWish
-from quell.life.spawn import Spawned, Wish
-from worktrees.repo import Repo, bystander, on_disk
+from knell.life.start.spawn import Spawned
+from repo import Repo, bystander, on_disk
 
 WAIT = "import signal; signal.pause()"
 DAY = 86_400
 
 
 def agent_in(house: House, cwd: Path, name: str = "luna", source: str = WAIT) -> Spawned:
-    wish = Wish("command", house.script(source), name=name, place="headless", cwd=str(cwd))
-    return house.quell.spawn(wish)
+    words = house.script(source)
+    return house.knell.spawn(command=words, name=name, place="headless", cwd=str(cwd))
 
 
 def ended(house: House, name: str = "luna", cleanup: str = "safe") -> Cleaning:
-    """`quell kill --cleanup`: the kill stands, whatever the cleaning came to."""
-    slain = house.quell.kill(KillWish((name,), cleanup=cleanup))
-    receipt = slain[0].receipts[0]
+    """`knell kill --cleanup`: the kill stands, whatever the cleaning came to."""
+    [receipt] = house.knell.kill(name, cleanup=cleanup)
     assert receipt.result is Result.ENDED
     return receipt.cleaning
 
@@ -43,7 +40,7 @@ def ended(house: House, name: str = "luna", cleanup: str = "safe") -> Cleaning:
 def killed(house: House, spawned: Spawned, mode: Cleanup = Cleanup.SAFE) -> Cleaning:
     """Ended first and cleaned up after, as whoever finishes an interrupted ending does."""
     house.kill(spawned.agent.name)
-    return cleaned(house.quell.world, spawned.run, spawned.agent, mode)
+    return clean_up(house.knell.world, spawned.run, spawned.agent, mode)
 
 
 # -- worktrees ---------------------------------------------------------------------------------
@@ -60,7 +57,7 @@ def test_O31_O38_a_finished_worktree_goes_with_its_agent(house: House) -> None:
 
 
 def test_O31_a_person_s_own_worktree_is_not_the_task_s(house: House) -> None:
-    """What an orchestrator cleans by default is what quell made; a person's may hold an .env."""
+    """What an orchestrator cleans by default is what knell made; a person's may hold an .env."""
     own = Repo(house).worktree("own")
     agent_in(house, own)
     done = house.run("invoke", "kill-stalled-agent", "AGENT_ID=luna", "GRACE_PERIOD_SECONDS=2")
@@ -76,7 +73,7 @@ def test_O15_nothing_is_touched_where_cleaning_was_not_asked_for(house: House) -
     agent_in(house, work)
     assert ended(house, cleanup="") == Cleaning()
     assert (work / "new.txt").exists()
-    assert not [ref for ref in repo.refs() if "quell" in ref]
+    assert not [ref for ref in repo.refs() if "knell" in ref]
 
 
 def test_C24_uncommitted_work_is_saved_and_kept(house: House) -> None:
@@ -87,7 +84,7 @@ def test_C24_uncommitted_work_is_saved_and_kept(house: House) -> None:
     run = agent_in(house, work).run
     told = ended(house)
     assert (told.state, told.why) == ("kept", "uncommitted work: 1 changed and 1 untracked")
-    assert told.rescue == f"refs/quell/rescue/luna/{run.id}"
+    assert told.rescue == f"refs/knell/rescue/luna/{run.id}"
     assert repo.saved(told.rescue) == on_disk(work)
 
 
@@ -186,10 +183,10 @@ def test_O31_a_worktree_that_is_gone_already(house: House) -> None:
     for file in work.iterdir():
         file.unlink()
     work.rmdir()
-    told = cleaned(house.quell.world, spawned.run, spawned.agent, Cleanup.SAFE)
+    told = clean_up(house.knell.world, spawned.run, spawned.agent, Cleanup.SAFE)
     assert (told.state, told.worktree, told.failed) == ("gone", str(work), ())
     assert repo.git("worktree", "list").count("\n") == 0
-    again = cleaned(house.quell.world, spawned.run, spawned.agent, Cleanup.SAFE)
+    again = clean_up(house.knell.world, spawned.run, spawned.agent, Cleanup.SAFE)
     assert (again.state, again.failed) == ("gone", ())
 
 
@@ -240,8 +237,8 @@ def test_O38_two_agents_of_one_worktree_ended_at_once(house: House) -> None:
     before = on_disk(work)
     for name in ("luna", "nova"):
         agent_in(house, work, name)
-    slain = house.quell.kill(KillWish(("luna", "nova"), cleanup="force"))
-    told = [receipt.cleaning for one in slain for receipt in one.receipts]
+    ended = house.knell.kill("luna", "nova", cleanup="force")
+    told = [receipt.cleaning for receipt in ended]
     assert [one.state for one in told] == ["kept", "removed"]
     assert repo.saved(told[1].rescue) == before
 
@@ -269,7 +266,7 @@ def test_C25_O45_a_look_that_failed_is_told_and_the_kill_stands(house: House) ->
     told = ended(house, cleanup="force")
     assert (told.state, len(told.failed), (work / "new.txt").exists()) == ("kept", 1, True)
     assert "could not be looked at" in told.failed[0]
-    assert not house.quell.world.store.run(spawned.run.id).live  # type: ignore[union-attr]
+    assert not house.knell.world.store.runs.run(spawned.run.id).live  # type: ignore[union-attr]
 
 
 def test_C25_O45_what_cannot_be_saved_is_not_removed(house: House) -> None:
@@ -277,7 +274,7 @@ def test_C25_O45_what_cannot_be_saved_is_not_removed(house: House) -> None:
     work = repo.worktree()
     (work / "new.txt").write_text("new")
     agent_in(house, work)
-    repo.git("update-ref", "refs/quell/rescue", "main")  # no folder of that name can be made
+    repo.git("update-ref", "refs/knell/rescue", "main")  # no folder of that name can be made
     told = ended(house, cleanup="force")
     assert (told.state, told.rescue, (work / "new.txt").exists()) == ("kept", "", True)
     assert "could not be saved" in told.failed[0]
@@ -285,12 +282,15 @@ def test_C25_O45_what_cannot_be_saved_is_not_removed(house: House) -> None:
 
 def test_O38_ignored_files_are_counted_before_they_go(house: House) -> None:
     repo = Repo(house)
-    repo.commit(repo.main, ".gitignore", "build/\n")
+    repo.commit(repo.main, ".gitignore", "node_modules/\n.env\n")
     work = repo.worktree()
-    (work / "build").mkdir()
-    (work / "build" / "x").touch()
+    (work / "node_modules").mkdir()
+    (work / "node_modules" / "x").touch()
+    (work / ".env").write_text("KEY=1")
     agent_in(house, work)
-    assert f"1 files that git ignores went with {work}" in ended(house).warnings
+    cleaning = ended(house)
+    assert f"1 files that git ignores went with {work}" in [w.text for w in cleaning.warnings]
+    assert repo.saved(cleaning.rescue)[b".env"] == ("100644", b"KEY=1")
 
 
 def test_O15_a_preview_changes_nothing(house: House) -> None:
@@ -298,12 +298,12 @@ def test_O15_a_preview_changes_nothing(house: House) -> None:
     work = repo.worktree()
     (work / "new.txt").write_text("new")
     spawned = agent_in(house, work)
-    world = house.quell.world
+    world = house.knell.world
     make_session_dir(world, spawned.run.id)
     refs = repo.refs()
     told = preview_cleaning(world, spawned.run, spawned.agent, Cleanup.FORCE)
     assert (told.would, told.state, told.session_dir) == (True, "removed", "removed")
-    assert told.rescue == f"refs/quell/rescue/luna/{spawned.run.id}"
+    assert told.rescue == f"refs/knell/rescue/luna/{spawned.run.id}"
     assert (repo.refs(), (work / "new.txt").exists()) == (refs, True)
     assert (house.state / "sessions" / spawned.run.id).is_dir()
     assert ended(house, cleanup="force")._replace(would=True, unseen=told.unseen) == told
@@ -334,11 +334,11 @@ def test_O38_a_lock_from_before_the_run_or_from_the_future_is_not_ours(house: Ho
     lock = locked_in(repo, repo.main)
     house.kill("luna")
     for shift in (-DAY, DAY):
-        moment = house.quell.world.seconds() + shift
+        moment = house.knell.world.seconds() + shift
         os.utime(lock, (moment, moment))
-        told = cleaned(house.quell.world, spawned.run, spawned.agent, Cleanup.FORCE)
+        told = clean_up(house.knell.world, spawned.run, spawned.agent, Cleanup.FORCE)
         assert (told.lock_removed, lock.exists()) == ("", True)
-        assert "not made while the run lived" in told.warnings[0]
+        assert "not made while the run lived" in told.warnings[0].text
 
 
 def test_O38_a_lock_that_somebody_holds_stays(house: House) -> None:
@@ -348,7 +348,7 @@ def test_O38_a_lock_that_somebody_holds_stays(house: House) -> None:
     with bystander(house, f"f = open({str(lock)!r})") as pid:
         told = killed(house, spawned, Cleanup.FORCE)
     assert (told.lock_removed, lock.exists()) == ("", True)
-    assert f"pid {pid}" in told.warnings[0]
+    assert f"pid {pid}" in told.warnings[0].text
 
 
 @pytest.mark.parametrize("where", ["repo", "beside", ""])
@@ -374,7 +374,7 @@ def test_O38_a_lock_stays_while_any_git_works_in_that_repository(house: House, w
         told = killed(house, spawned, Cleanup.FORCE)
         git.kill()
     assert (told.lock_removed, lock.exists()) == ("", True)
-    assert f"git works in that repository (pid {git.pid})" in told.warnings[0]
+    assert f"git works in that repository (pid {git.pid})" in told.warnings[0].text
 
 
 # -- session directories -----------------------------------------------------------------------
@@ -384,7 +384,7 @@ def with_session(house: House) -> tuple[Spawned, Path]:
     plain = house.root / "plain"
     plain.mkdir(exist_ok=True)
     spawned = agent_in(house, plain)
-    return spawned, Path(make_session_dir(house.quell.world, spawned.run.id))
+    return spawned, Path(make_session_dir(house.knell.world, spawned.run.id))
 
 
 def test_O29_the_session_directory_goes(house: House) -> None:
@@ -402,7 +402,7 @@ def test_O29_what_nobody_asked_to_clean_goes_a_day_later(house: House) -> None:
     spawned, path = with_session(house)
     house.kill("luna")
     assert path.is_dir()
-    world = house.quell.world
+    world = house.knell.world
     sweep_sessions(world)
     assert path.is_dir()
     today = world.seconds()
@@ -475,7 +475,7 @@ def test_O28_G40_a_session_directory_in_use_stays_and_the_user_is_named(house: H
     assert (told.session_dir.startswith("kept: in use by"), path.exists()) == (True, True)
     assert f"pid {pid}" in told.failed[0]
     assert (
-        cleaned(house.quell.world, spawned.run, spawned.agent, Cleanup.SAFE).session_dir
+        clean_up(house.knell.world, spawned.run, spawned.agent, Cleanup.SAFE).session_dir
         == "removed"
     )
 
@@ -483,8 +483,8 @@ def test_O28_G40_a_session_directory_in_use_stays_and_the_user_is_named(house: H
 def test_O30_no_connection_to_the_store_is_left_open_by_an_ended_agent(house: House) -> None:
     """G40: of another process nothing can be closed; that none is left to hold one can be seen."""
     repo = Repo(house)
-    source = f"import sqlite3\nc = sqlite3.connect({str(house.state / 'quell.db')!r})\n{WAIT}"
+    source = f"import sqlite3\nc = sqlite3.connect({str(house.state / 'knell.db')!r})\n{WAIT}"
     agent_in(house, repo.main, source=source)
     ended(house)
-    held = house.quell.world.kernel.holders([str(house.state / "quell.db")])
-    assert held.held == ()
+    held = house.knell.world.processes.open_files([str(house.state / "knell.db")])
+    assert held.files == ()

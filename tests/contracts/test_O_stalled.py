@@ -1,6 +1,8 @@
 """O6, O16, O24 and O25: all that have stalled are ended, and nobody else."""
 
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -8,17 +10,24 @@ from contracts.o_scenes import (
     DEVELOPER,
     ISO,
     KILL,
+    MONITOR,
     ask,
     fall_silent,
     kill_stalled,
+    launched,
     life,
     make_task,
     pid_of,
+    repository,
+    run_of,
+    sql,
     task_of,
+    wind,
     worker,
 )
 from house import House, alive
 
+READY = "import os; open(os.environ['KNELL_READY'], 'w').close()\n"
 ARCHITECT = "architect-20251026-001"
 
 
@@ -101,13 +110,89 @@ def test_O10_several_are_ended_side_by_side_and_each_is_recorded(house: House) -
     assert {life(house, name)["status"] for name in names} == {"killed"}
 
 
-def test_G33_one_that_never_beat_is_judged_by_other_signs_and_not_ended_unheard(
+def test_O10_what_it_used_is_cleaned_up_and_every_table_says_so(house: House) -> None:
+    make_task(house)
+    where = str(repository(house))
+    made = ask(house, "orchestrator.create-worktree", TASK_ID="TASK-31-1", REPOSITORY=where)
+    path = made["worktree_path"]
+    command = house.script("import signal; signal.pause()")
+    wish = {"name": DEVELOPER, "place": "headless", "task": "TASK-31-1", "cwd": path}
+    spawned = house.knell.spawn(command=command, **wish)
+    began = "UPDATE orchestrator_task SET status = 'running', assigned_agent = ?"
+    sql(house, began, DEVELOPER)
+    fall_silent(house, spawned.run)
+    assert kill_stalled(house)["agents_killed"] == 1
+    assert not Path(path).exists()
+    assert sql(house, "SELECT status FROM orchestrator_state") == [("cleaned",)]
+    assert sql(house, "SELECT count(*) FROM instances") == [(0,)]
+    assert (task_of(house)["status"], life(house)["status"]) == ("failed", "killed")
+
+
+def test_K4_G33_one_that_it_launched_and_that_never_beat_is_stalled_by_its_age(
+    house: House,
+) -> None:
+    """From its start: a beat that never came is one that did not come in time."""
+    told = launched(house)
+    assert kill_stalled(house)["agents_killed"] == 0
+    wind(house, 130)
+    [killed] = kill_stalled(house)["killed_agents"]
+    assert killed["agent_id"] == told["agent_id"]
+    assert 120 < killed["seconds_since_heartbeat"] < 200
+    assert "since its start" in life(house, told["agent_id"])["error_message"]
+    assert not alive(told["pid"])
+
+
+def test_G33_one_that_others_started_and_that_never_beat_is_judged_by_other_signs(
     house: House,
 ) -> None:
     pid = pid_of(worker(house))
+    wind(house, 1000)
     assert kill_stalled(house, 1)["agents_killed"] == 0
     assert kill_stalled(house, 1)["agents_killed"] == 0
     assert alive(pid)
+
+
+def test_K4_O16_whoever_is_seen_at_work_is_spared_and_listed_with_the_evidence(
+    house: House,
+) -> None:
+    """It never beat, but its output grows; with the heartbeat as the only evidence it is ended."""
+    talks = "import time\nwhile True:\n    print('on', flush=True); time.sleep(0.02)\n"
+    told = launched(house, COMMAND=[sys.executable, "-S", "-c", READY + talks])
+    kill_stalled(house)
+    wind(house, 130)
+    answer = kill_stalled(house)
+    assert (answer["agents_killed"], answer["killed_agents"]) == (0, [])
+    [spared] = answer["spared"]
+    assert spared["agent_id"] == told["agent_id"]
+    assert spared["rule"].startswith("no heartbeat for 1")
+    assert spared["activity"] == "working"
+    assert any("output" in sign for sign in spared["evidence"])
+    [row] = ask(house, MONITOR)["agents"]
+    assert (row["health_status"], row["spared"]["activity"]) == ("healthy", "working")
+    [row] = ask(house, MONITOR, EVIDENCE="heartbeat")["agents"]
+    assert (row["health_status"], "spared" in row) == ("stalled", False)
+    assert alive(told["pid"])
+    assert kill_stalled(house, EVIDENCE="heartbeat")["agents_killed"] == 1
+    assert not alive(told["pid"])
+
+
+def test_K4_O6_the_rule_holds_for_agents_of_any_kind_that_have_beaten(house: House) -> None:
+    """Hooks of claude beat at each step, which is no promise; the contract asks for none."""
+    programs = house.root / "programs"
+    programs.mkdir()
+    (programs / "claude").write_text(f"#!{sys.executable} -S\n{READY}import time\ntime.sleep(600)")
+    (programs / "claude").chmod(0o755)
+    house.env["PATH"] = f"{programs}:{house.env['PATH']}"
+    told = launched(house, COMMAND="claude")
+    run = run_of(house, told["agent_id"])
+    fall_silent(house, run)
+    assert house.knell.verdicts()[0].verdict.activity != "stalled"
+    assert [one["agent_id"] for one in kill_stalled(house)["killed_agents"]] == [told["agent_id"]]
+
+
+def test_K4_O16_a_word_that_is_no_evidence_is_refused(house: House) -> None:
+    answer = kill_stalled(house, EVIDENCE="hearsay")
+    assert (answer["success"], answer["error"]) == (False, "invalid_parameter")
 
 
 def test_a_named_agent_is_ended_only_if_it_has_stalled(house: House) -> None:

@@ -34,7 +34,7 @@ def test_O38_from_launch_through_stall_and_kill_to_restart(house: House) -> None
     before = set(descendants())
 
     ready = house.root / "agent.ready"
-    house.env["QUELL_READY"] = str(ready)
+    house.env["KNELL_READY"] = str(ready)
     params: dict[str, Any] = {"AGENT_TYPE": "code-developer", "TASK_ID": "TASK-31-1"}
     command = {"COMMAND": words("ignores_term"), "AUTO_RESTART": False}
     born = ask(house, SPAWN, **params, **command, **IDLE)

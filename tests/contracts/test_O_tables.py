@@ -1,4 +1,4 @@
-"""The orchestrator's tables: the seed's own statements on the file of a real quell."""
+"""The orchestrator's tables: the seed's own statements on the file of a real knell."""
 
 import contextlib
 import sqlite3
@@ -53,10 +53,10 @@ BEAT = "UPDATE agent_lifecycle SET last_heartbeat = ? WHERE agent_id = ?"
 
 
 class Orchestrator:
-    """A program that has the file open and quell's word for nothing."""
+    """A program that has the file open and knell's word for nothing."""
 
     def __init__(self, house: House) -> None:
-        self.path = house.state / "quell.db"
+        self.path = house.state / "knell.db"
 
     def run(self, statement: str, *values: object) -> tuple[list[tuple[Any, ...]], int]:
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as db:
@@ -82,7 +82,7 @@ class Orchestrator:
 
 @pytest.fixture
 def orchestrator(house: House) -> Orchestrator:
-    house.quell.list()  # whoever comes first makes the file
+    house.knell.list()  # whoever comes first makes the file
     return Orchestrator(house)
 
 
@@ -176,9 +176,9 @@ def test_O26_the_seeds_update_of_an_ended_agent_keeps_its_words(
 def test_O26_an_agent_is_not_killed_by_writing_so(house: House, orchestrator: Orchestrator) -> None:
     pid = begin(house, orchestrator)
     before = orchestrator.row()
-    with pytest.raises(sqlite3.IntegrityError, match="use quell kill"):
+    with pytest.raises(sqlite3.IntegrityError, match="use knell kill"):
         orchestrator.run(SET_KILLED, "no heartbeat", AGENT)
-    with pytest.raises(sqlite3.IntegrityError, match="use quell kill"):
+    with pytest.raises(sqlite3.IntegrityError, match="use knell kill"):
         orchestrator.run("UPDATE agent_lifecycle SET completed_at = CURRENT_TIMESTAMP")
     assert alive(pid)
     assert orchestrator.row() == before
@@ -199,9 +199,9 @@ def test_O3_lives_are_neither_invented_nor_deleted(
     house: House, orchestrator: Orchestrator
 ) -> None:
     begin(house, orchestrator)
-    with pytest.raises(sqlite3.IntegrityError, match="use quell spawn"):
+    with pytest.raises(sqlite3.IntegrityError, match="use knell spawn"):
         orchestrator.run("INSERT INTO agent_lifecycle (agent_id, status) VALUES ('x', 'spawned')")
-    with pytest.raises(sqlite3.IntegrityError, match="use quell kill"):
+    with pytest.raises(sqlite3.IntegrityError, match="use knell kill"):
         orchestrator.run("DELETE FROM agent_lifecycle")
     assert len(orchestrator.ask("SELECT * FROM agent_lifecycle")) == 1
 
@@ -372,7 +372,7 @@ def test_G34_an_update_that_also_hits_a_live_agent_changes_nobody(
     house.kill(AGENT)
     pid = house.spawn(name=AGENT, task=TASK).run.process
     before = orchestrator.ask("SELECT * FROM agent_lifecycle ORDER BY run_id")
-    with pytest.raises(sqlite3.IntegrityError, match="use quell kill"):
+    with pytest.raises(sqlite3.IntegrityError, match="use knell kill"):
         orchestrator.run(
             "UPDATE agent_lifecycle SET status = 'killed', error_message = 'x' WHERE task_id = ?",
             TASK,

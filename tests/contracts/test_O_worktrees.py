@@ -34,7 +34,7 @@ def branches(top: Path) -> list[str]:
 
 
 def rescued(top: Path) -> list[str]:
-    return git(top, "for-each-ref", "--format=%(refname)", "refs/quell/rescue").split()
+    return git(top, "for-each-ref", "--format=%(refname)", "refs/knell/rescue").split()
 
 
 # -- making --------------------------------------------------------------------------------------

@@ -24,10 +24,8 @@ from contracts.t_scenes import (
     requests,
 )
 from house import House, alive, eventually
-from quell import Quell
-from quell.core.errors import Refused
-from quell.life.stalled import StalledWish
-from quell.life.together.team import TeamWish
+from knell import Knell
+from knell.core.errors import Refused
 from scenes import adopted, number
 
 ENDING = {
@@ -106,7 +104,7 @@ def test_T47_nor_does_the_leader_end_itself(house: House, words: tuple[str, ...]
     boss, _ = crew(house)
     said = boss.says(*words)
     assert (said.code, "no agent ends a leader" in said.err) == (1, True)
-    assert "quell team dissolve red" in said.err
+    assert "knell team dissolve red" in said.err
     boss.asks("team", "dissolve", "red")
     boss.says(*words)
     gone(house, "boss")
@@ -128,7 +126,7 @@ def test_C6_a_person_ends_a_leader_only_when_told_twice(house: House, verb: str)
     assert done.returncode == 1
     what, hint = done.stderr.splitlines()
     assert what == "error: 'boss' leads team 'red': wendy would be without one"
-    assert hint.startswith("hint: add --yes, or quell kill boss --dissolve")
+    assert hint.startswith("hint: add --yes, or knell kill boss --dissolve")
     assert alive(boss.pid)
     [refused] = refusals(house)
     assert refused["by"] == "operator"
@@ -141,9 +139,9 @@ def test_C6_dissolve_ends_the_leader_and_then_the_team(house: House) -> None:
     done = house.run("kill", "boss", "--dissolve")
     assert done.returncode == 0, done.stderr
     assert (alive(boss.pid), alive(wendy.pid)) == (False, True)
-    assert house.quell.team.list() == []
+    assert house.knell.teams() == []
     assert house.json("list")["agents"][0]["name"] == "wendy"
-    assert Quell(env=house.env).world.store.seats() == {}
+    assert Knell(env=house.env)._world.store.runs.seats() == {}
 
 
 def test_C6_who_ends_all_of_a_team_needs_to_say_it_once(house: House) -> None:
@@ -201,14 +199,14 @@ def test_only_the_leader_starts_members(house: House) -> None:
     assert boss.says("spawn", "--name", "helper", *words).code == 0
     assert members(house) == ["boss", "wendy", "helper"]
     words = ("--team", "just-a-word", "--in", "headless", "--", "sleep", "90")
-    assert wendy.says("spawn", "--name", "other", *words).code == 0
+    assert wendy.says("spawn", "--name", "other", *words).code == 1
 
 
 def test_a_member_may_stop_itself(house: House) -> None:
     _, wendy = crew(house)
     wendy.says("stop")
     gone(house, "wendy")
-    assert house.quell.receipt("wendy").by == "agent:wendy"
+    assert house.knell.receipt("wendy").by == "agent:wendy"
 
 
 def test_C31_a_leader_ends_several_only_when_it_says_so_twice(house: House) -> None:
@@ -224,23 +222,23 @@ def test_C31_a_leader_ends_several_only_when_it_says_so_twice(house: House) -> N
 def test_stalled_kill_minds_it_too(house: House) -> None:
     boss, wendy = crew(house)
     fall_silent(house, boss.run, wendy.run)
-    env = house.env | {"QUELL_TOKEN": Puppet(house, "lone").token}
-    with Quell(env=env) as quell:
-        quell.world.clock = house.quell.world.clock
+    env = house.env | {"KNELL_TOKEN": Puppet(house, "lone").token}
+    with type(house.knell)(env=env) as knell:
+        knell.world.clock = house.knell.world.clock
         with pytest.raises(Refused, match="only its leader"):
-            quell.end_stalled(StalledWish(targets=("wendy",)))
+            knell.end_stalled("wendy")
     with pytest.raises(Refused, match="leads team 'red'"):
-        house.quell.end_stalled(StalledWish())
+        house.knell.end_stalled()
     assert (alive(boss.pid), alive(wendy.pid)) == (True, True)
     assert len(refusals(house)) == 2
 
 
 # -- proof of who asks -----------------------------------------------------------------------------
 
-SCRUBBED = ("QUELL_RUN", "QUELL_AGENT", "QUELL_TOKEN", "QUELL_HEARTBEAT")
+SCRUBBED = ("KNELL_RUN", "KNELL_AGENT", "KNELL_TOKEN", "KNELL_HEARTBEAT")
 DISGUISES: dict[str, dict[str, Any]] = {
     "scrubbed": {"without": SCRUBBED},
-    "on behalf": {"without": SCRUBBED, "env": {"QUELL_ON_BEHALF": "operator"}},
+    "on behalf": {"without": SCRUBBED, "env": {"KNELL_ON_BEHALF": "operator"}},
 }
 
 
@@ -258,7 +256,7 @@ def test_G43_nor_does_anothers_name_or_token(house: House) -> None:
     """Ancestry is asked first: inside wanda, nobody is boss."""
     boss, wendy = crew(house)
     wanda = member(house, "wanda")
-    stolen = {"QUELL_RUN": boss.run.id, "QUELL_AGENT": "boss", "QUELL_TOKEN": boss.token}
+    stolen = {"KNELL_RUN": boss.run.id, "KNELL_AGENT": "boss", "KNELL_TOKEN": boss.token}
     assert wanda.says("kill", "wendy", env=stolen).code == 1
     assert alive(wendy.pid)
     [refused] = refusals(house)
@@ -268,9 +266,9 @@ def test_G43_nor_does_anothers_name_or_token(house: House) -> None:
 def test_G43_the_token_proves_a_process_that_is_nobodys_child(house: House) -> None:
     """Before the stamp, which anybody can copy."""
     boss, wendy = crew(house)
-    claims = {"QUELL_RUN": wendy.run.id, "QUELL_AGENT": "wendy"}
-    done = begun(house, "kill", "wendy", QUELL_TOKEN=boss.token, **claims)
-    done.communicate(timeout=60)
+    claims = {"KNELL_RUN": wendy.run.id, "KNELL_AGENT": "wendy"}
+    done = begun(house, "kill", "wendy", KNELL_TOKEN=boss.token, **claims)
+    done.communicate(timeout=300)
     assert done.returncode == 0
     [stopped] = events(house, "life.stopped", "wendy")
     assert stopped["by"] == "agent:boss"
@@ -278,25 +276,25 @@ def test_G43_the_token_proves_a_process_that_is_nobodys_child(house: House) -> N
 
 def test_G43_a_forged_token_is_nobodys(house: House) -> None:
     boss, _ = crew(house)
-    team = house.quell.team
+    server = house.knell.server
     real = boss.token
-    assert team.holder_of(real) is not None
+    assert server.holder_of(real) is not None
     for forged in ("", real[:-1], real + "A", real.swapcase(), "A" * 43, "\udcff", "x" * 100_000):
-        assert team.holder_of(forged) is None
+        assert server.holder_of(forged) is None
 
 
 def test_G43_a_token_dies_with_its_run(house: House) -> None:
     """Replayed, it is worth nothing, and the next life has another."""
     boss, wendy = crew(house)
     token = wendy.token
-    holder = house.quell.team.holder_of(token)
+    holder = house.knell.server.holder_of(token)
     assert holder
     assert (holder.agent, holder.run) == ("wendy", wendy.run.id)
     boss.asks("kill", "wendy")
-    assert house.quell.team.holder_of(token) is None
+    assert house.knell.server.holder_of(token) is None
     again = member(house, "wendy")
     assert again.token != token
-    assert house.quell.team.holder_of(token) is None
+    assert house.knell.server.holder_of(token) is None
 
 
 def test_G43_the_token_is_in_no_file_no_event_and_no_command_line(house: House) -> None:
@@ -314,14 +312,14 @@ def test_G43_the_token_is_in_no_file_no_event_and_no_command_line(house: House) 
 
 def test_G43_an_adopted_agent_has_no_token(house: House) -> None:
     luna = adopted(house, "tell()\nsleep()")
-    with closing(sqlite3.connect(house.state / "quell.db")) as db:
+    with closing(sqlite3.connect(house.state / "knell.db")) as db:
         query = "SELECT token FROM instances WHERE run = ?"
         assert db.execute(query, [luna.run.id]).fetchone() == ("",)
 
 
 def test_G43_a_team_without_a_leader_is_led_by_no_agent(house: House) -> None:
     """Nobody's empty name is not the empty name of nobody."""
-    house.quell.team.create(TeamWish("red"))
+    house.knell.team("red").create()
     wendy, lone = member(house, "wendy"), Puppet(house, "lone")
     for agent in (lone, None):
         told = kill_agent(house, agent)
@@ -333,14 +331,14 @@ def test_G43_a_team_without_a_leader_is_led_by_no_agent(house: House) -> None:
 def test_no_agent_ends_what_it_runs_in_also_as_a_leader(house: House) -> None:
     outer = Puppet(house, "outer")
     door, up = house.root / "inner.door", house.root / "inner.up"
-    env = ("--env", f"DOOR={door}", "--env", f"QUELL_READY={up}")
+    env = ("--env", f"DOOR={door}", "--env", f"KNELL_READY={up}")
     words = ("spawn", "--name", "inner", "--in", "headless", *env, "--")
     assert outer.says(*words, sys.executable, "-S", "-c", PUPPET).code == 0
     eventually(up.exists)
     inner = Puppet.__new__(Puppet)
     inner.house, inner.name, inner.door = house, "inner", door
-    house.quell.team.create(TeamWish("red", leader="inner"))
-    house.quell.team.add("red", "outer")
+    house.knell.team("red").create(leader="inner")
+    house.knell.team("red").add("outer")
     said = inner.says("kill", "outer", "--yes")
     assert (said.code, "ancestors" in said.err) == (1, True)
     assert alive(outer.pid)

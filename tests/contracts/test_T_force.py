@@ -26,10 +26,12 @@ from contracts.t_scenes import (
     task,
 )
 from house import House, alive, eventually
-from quell.core.process import ProcessId
-from quell.core.teamwork import Server
-from quell.life.adopt import AdoptWish
-from quell.life.together.killagent import KillAgentAnswer, KillAgentWish
+from knell.core.codes import Code
+from knell.core.ports.teams import Backend
+from knell.core.process import ProcessId
+from knell.core.teams import TeamTask
+from knell.life.teams.kill_agent import KillAgentAnswer, KillAgentWish
+from scenes import frozen
 
 DEAF = (("DEAF", "1"),)
 
@@ -57,6 +59,13 @@ def test_T6_force_is_off_unless_it_is_asked_for() -> None:
     assert KillAgentWish("red", "wendy").force is False
 
 
+def test_T6_without_force_it_is_asked_and_lives(house: House) -> None:
+    boss, wendy = crew(house)
+    told = kill_agent(house, boss)
+    assert (told.success, told.method, told.phase) == (True, "graceful", "requested")
+    assert alive(wendy.pid)
+
+
 def test_T8_C26_every_key_is_there_on_success_and_on_failure(house: House) -> None:
     boss, _ = crew(house)
     for told in (kill_agent(house, None), kill_agent(house, boss), kill_agent(house, boss)):
@@ -64,6 +73,41 @@ def test_T8_C26_every_key_is_there_on_success_and_on_failure(house: House) -> No
         assert told.method in ("graceful", "force")
         assert told.phase in ("requested", "approved", "rejected", "confirmed", "force_killed")
         assert told.reassigned == ()
+
+
+def test_K3_T8_C26_a_force_that_failed_does_not_claim_the_kill(house: House) -> None:
+    """Refused, not found, or ended before: the phase is not that of a kill that never was."""
+    boss, wendy = crew(house)
+    refused = [
+        kill_agent(house, wendy, force=True),
+        kill_agent(house, boss, "nobody", force=True),
+        kill_agent(house, boss, "boss", force=True),
+    ]
+    house.kill("wendy")
+    refused.append(kill_agent(house, boss, force=True))
+    told = {(one.success, one.method, one.phase, one.reassigned) for one in refused}
+    assert told == {(False, "force", "requested", ())}
+
+
+def test_K3_T8_a_force_that_something_survived_does_not_claim_the_kill(house: House) -> None:
+    boss, wendy = crew(house)
+    with frozen(wendy.pid):
+        told = kill_agent(house, boss, force=True)
+        assert (told.success, told.method, told.phase) == (False, "force", "requested")
+        assert f"PID {wendy.pid}" in told.error
+        assert requests(house)[0].phase == "requested"
+    gone(house, "wendy")
+    assert requests(house)[0].phase == "force_killed"
+
+
+def test_K3_force_is_TERM_then_two_seconds_then_KILL(house: House) -> None:
+    """Decision 39: an agent may clean up, and gets no more time for it than a plain kill gives."""
+    boss, _ = crew(house, env=DEAF)
+    assert kill_agent(house, boss, force=True).success
+    receipt = house.knell.receipt("wendy")
+    term, kill = receipt.rungs
+    assert [(rung.rung, rung.reached) for rung in (term, kill)] == [("term", True), ("kill", True)]
+    assert kill.at_ms - term.at_ms >= 1900  # each is noted some milliseconds after it was taken
 
 
 def test_T25_only_the_leader_forces(house: House) -> None:
@@ -100,7 +144,7 @@ def test_T27_what_was_forced_says_so_and_leaves_nothing_held(house: House) -> No
     assert members(house) == ["boss"]
     assert held not in colours(house).values()
     assert (task(house, "T-1").status, task(house, "T-1").owner) == ("pending", "")
-    receipt = house.quell.receipt("wendy")
+    receipt = house.knell.receipt("wendy")
     told = (receipt.outcome, receipt.by, receipt.reason, receipt.detail)
     assert told == ("terminated", "agent:boss", "force_killed", "runs wild")
 
@@ -132,17 +176,17 @@ def test_T23_T24_C28_a_shared_server_is_free_when_its_last_run_ends(house: House
     """Counted by the runs that use it, not by a counter, however they end."""
     boss, wendy = crew(house)
     wanda = member(house, "wanda")
-    store = house.quell.world.store.teamwork
-    server = Server("s-1", "opencode", "/project", ProcessId(wendy.pid, 1, "boot"), 28_001)
-    store.add_server(server)
-    assert all(store.use_server("s-1", agent.run.id) for agent in (wendy, wanda))
+    store = house.knell.world.store
+    server = Backend("s-1", "opencode", "/project", ProcessId(wendy.pid, 1, "boot"), 28_001)
+    store.backends.add(server)
+    assert all(store.backends.use("s-1", agent.run.id) for agent in (wendy, wanda))
     assert kill_agent(house, boss, force=True).success
-    assert [s.runs for s in store.servers()] == [(wanda.run.id,)]
-    assert store.unused_servers() == []
+    assert [s.runs for s in store.backends.all()] == [(wanda.run.id,)]
+    assert store.backends.unused() == []
     boss.asks("ask", "wanda")
-    wanda.says("approve")
+    wanda.leaves()
     gone(house, "wanda")
-    assert [s.id for s in store.unused_servers()] == ["s-1"]
+    assert [s.id for s in store.backends.unused()] == ["s-1"]
 
 
 # -- what is refused -------------------------------------------------------------------------------
@@ -178,7 +222,7 @@ def test_T33_a_pane_that_cannot_be_closed_is_a_warning(house: House) -> None:
     assert said.code == 0, said
     [receipt] = said.json["receipts"]
     assert receipt["pane"]["closed"] is False
-    assert any("pane close failed for tmux" in warning for warning in receipt["warnings"])
+    assert any("pane close failed for tmux" in warning["text"] for warning in receipt["warnings"])
     assert not alive(wendy.pid)
     assert [t["id"] for t in receipt["tasks"]] == ["T-1"]
     assert members(house) == ["boss"]
@@ -187,14 +231,14 @@ def test_T33_a_pane_that_cannot_be_closed_is_a_warning(house: House) -> None:
 def test_T34_tasks_that_cannot_be_handed_back_are_a_warning(house: House) -> None:
     boss, wendy = crew(house)
     add_task(house, "T-1", owner="wendy")
-    with closing(sqlite3.connect(house.state / "quell.db")) as db, db:
+    with closing(sqlite3.connect(house.state / "knell.db")) as db, db:
         db.execute(
             "CREATE TRIGGER stuck BEFORE UPDATE ON team_tasks BEGIN"
             " SELECT RAISE(ABORT, 'stuck'); END"
         )
     told = kill_agent(house, boss, force=True)
     assert (told.success, told.phase, told.reassigned) == (True, "force_killed", ())
-    assert [w for w in told.warnings if "could not be handed back" in w]
+    assert [w for w in told.warnings if w.code is Code.TASKS_NOT_RETURNED]
     assert not alive(wendy.pid)
     assert status(house, "wendy") == "terminated"
     assert members(house) == ["boss"]
@@ -214,6 +258,8 @@ def test_T36_T37_T38_T39_only_what_was_under_way_is_reassigned(house: House) -> 
     wendy.asks("task", "done", "T-2")
     add_task(house, "T-3", owner="wanda")
     add_task(house, "T-4")
+    meant = TeamTask("T-5", "red", "meant for wendy", owner="wendy")
+    house.knell.world.store.team_tasks.add(meant)
     told = kill_agent(house, boss, force=True)
     assert told.reassigned == ("T-1",)
     freed = task(house, "T-1")
@@ -229,8 +275,8 @@ def test_T36_T37_T38_T39_only_what_was_under_way_is_reassigned(house: House) -> 
 def test_C29_what_was_only_meant_for_it_is_freed_and_told_apart(house: House) -> None:
     boss, _ = crew(house)
     add_task(house, "T-1", owner="wendy")
-    add_task(house, "T-2")
-    house.quell.world.store.teamwork.assign_task("T-2", "wendy")
+    meant = TeamTask("T-2", "red", "meant for wendy", owner="wendy")
+    house.knell.world.store.team_tasks.add(meant)
     told = kill_agent(house, boss, force=True)
     assert told.reassigned == ("T-1",)
     assert told.receipt
@@ -287,19 +333,19 @@ def test_T43_T44_terminated_pane_closed_tasks_handed_back_no_member(house: House
 
 
 def test_T48_an_agent_whose_pane_is_gone_is_ended_all_the_same(house: House) -> None:
-    """It ignores the hangup; nobody keeps it, as quell did not start it."""
+    """It ignores the hangup; nobody keeps it, as knell did not start it."""
     boss = leader(house)
     told = house.root / "told"
     source = (
-        "import os, signal, time\nsignal.alarm(120)\n[signal.signal(n, 1) for n in (1, 15)]\n"
+        "import os, signal, time\nsignal.alarm(1200)\n[signal.signal(n, 1) for n in (1, 15)]\n"
         f"open({str(told)!r}, 'w').write(str(os.getpid()))\nwhile True: time.sleep(9)"
     )
     argv = house.script(source)
     house.tmux("new-session", "-d", "-s", "old", *argv)
     eventually(lambda: told.exists() and told.read_text())
     [pane] = house.panes()
-    house.quell.adopt(AdoptWish(pane, name="wendy", server="test"))
-    house.quell.team.add("red", "wendy")
+    house.knell.adopt(pane, name="wendy", server="test")
+    house.knell.team("red").add("wendy")
     house.tmux("kill-pane", "-t", pane)
     pid = int(Path(told).read_text())
     assert alive(pid)
@@ -313,8 +359,8 @@ def test_T49_of_many_who_force_at_once_one_ends_it(house: House) -> None:
     boss, wendy = crew(house, env=DEAF)
     add_task(house, "T-1", owner="wendy")
     token = boss.token
-    killers = [begun(house, "kill", "wendy", "--json", QUELL_TOKEN=token) for _ in range(8)]
-    answers = [json.loads(killer.communicate(timeout=90)[0]) for killer in killers]
+    killers = [begun(house, "kill", "wendy", "--json", KNELL_TOKEN=token) for _ in range(8)]
+    answers = [json.loads(killer.communicate(timeout=300)[0]) for killer in killers]
     results = sorted(answer["receipts"][0]["result"] for answer in answers)
     assert results == ["already_ended"] * 7 + ["ended"]
     assert len(events(house, "life.stopped", "wendy")) == 1

@@ -10,11 +10,7 @@ import pytest
 
 from contracts.t_scenes import Puppet, kill_agent, leader
 from house import House, alive, eventually
-from quell.core.receipt import Proof
-from quell.core.stopping import StopOptions
-from quell.life.kill import KillWish
-from quell.life.stop import StopWish
-from quell.life.watch import WatchWish
+from knell.core.receipt import Proof
 from shared_server import Lab, pid_of, words_of
 
 
@@ -28,11 +24,11 @@ def by_kill(lab: Lab, name: str) -> None:
 
 
 def by_force(lab: Lab, name: str) -> None:
-    lab.house.quell.kill(KillWish((name,), force=True))
+    lab.house.knell.kill(name, force=True)
 
 
 def by_stop(lab: Lab, name: str) -> None:
-    lab.house.quell.stop(StopWish((name,), StopOptions()))
+    lab.house.knell.stop(name)
 
 
 ENDINGS = [by_kill, by_force, by_stop]
@@ -72,6 +68,7 @@ def asked_and_agreed(lab: Lab, boss: Puppet) -> None:
     answer = kill_agent(lab.house, boss, "wendy")
     assert answer.success, answer
     lab.house.run("approve", "wendy")
+    lab.house.run("confirm", "wendy")
 
 
 def forced(lab: Lab, boss: Puppet) -> None:
@@ -96,7 +93,7 @@ def test_G37_an_ending_that_nobody_asked_for_counts_as_well(lab: Lab) -> None:
     ada, _ = lab.agent("ada"), lab.agent("bo")
     server, [pid] = lab.server, lab.living
     os.kill(pid_of(ada), signal.SIGKILL)
-    eventually(lambda: [view.name for view in lab.house.quell.list() if view.name == "ada"] == [])
+    eventually(lambda: [view.name for view in lab.house.knell.list() if view.name == "ada"] == [])
     assert lab.users == ["bo"]
     lab.house.kill("bo")
     assert not alive(pid)
@@ -109,7 +106,7 @@ def test_G37_the_watch_ends_a_server_whose_last_user_crashed(lab: Lab) -> None:
     os.kill(pid_of(ada), signal.SIGKILL)
 
     def reaped() -> bool:
-        lab.house.quell.watch_once(WatchWish())
+        lab.house.knell.watch_once()
         return lab.servers() == []
 
     eventually(reaped)
@@ -147,6 +144,14 @@ def test_G19_what_the_server_does_for_a_killed_agent_is_broken_off(lab: Lab) -> 
     assert ada.agent.conversation != bo.agent.conversation
 
 
+def test_G19_a_server_that_refuses_has_not_aborted(lab: Lab) -> None:
+    ada, _ = lab.agent("ada"), lab.agent("bo")
+    (lab.root / "forgetful").touch()
+    [slain] = lab.house.kill("ada")
+    [told] = slain.receipts[0].warnings
+    assert told.text == f"the shared server did not abort conversation {ada.agent.conversation}"
+
+
 def test_G19_a_server_that_does_not_answer_is_told_in_the_receipt(lab: Lab) -> None:
     ada, _ = lab.agent("ada"), lab.agent("bo")
     [pid] = lab.living
@@ -156,5 +161,5 @@ def test_G19_a_server_that_does_not_answer_is_told_in_the_receipt(lab: Lab) -> N
     finally:
         os.kill(pid, signal.SIGCONT)
     [told] = slain.receipts[0].warnings
-    assert told == f"the shared server did not break off conversation {ada.agent.conversation}"
+    assert told.text == f"the shared server did not abort conversation {ada.agent.conversation}"
     assert not alive(pid_of(ada))

@@ -1,6 +1,8 @@
 """T7 to T22, T35, T42 to T46: an agent is asked to leave, answers, and what comes of it."""
 
 import json
+import os
+import signal
 
 import pytest
 
@@ -18,21 +20,25 @@ from contracts.t_scenes import (
     task,
 )
 from house import House, alive, eventually
-from quell.core.message import Letter
+from knell.core.teams import MessageType
 
 
 def inbox(puppet) -> list[dict]:
     return puppet.asks("inbox")["messages"]
 
 
-def test_T11_T12_T42_the_request_is_a_letter_in_the_inbox(house: House) -> None:
+def test_T11_T12_T42_the_request_is_a_message_in_the_inbox(house: House) -> None:
     boss, wendy = crew(house)
     asked = boss.asks("ask", "wendy", "--reason", "the sprint is over")
     assert (asked["success"], asked["method"], asked["phase"]) == (True, "graceful", "requested")
     assert asked["reassignedTasks"] == []
-    [letter] = inbox(wendy)
-    assert (letter["type"], letter["sender"], letter["team"]) == ("shutdown_request", "boss", "red")
-    body = json.loads(letter["body"])
+    [message] = inbox(wendy)
+    assert (message["type"], message["sender"], message["team"]) == (
+        "shutdown_request",
+        "boss",
+        "red",
+    )
+    body = json.loads(message["body"])
     assert body["id"] == asked["request"]["id"]
     told = {key: body[key] for key in ("requesterAgentId", "targetAgentId", "teamName", "phase")}
     assert told == {
@@ -62,7 +68,7 @@ def test_T13_it_is_shutting_down_as_long_as_the_request_is_open(house: House) ->
     wendy.asks("reject")
     assert status(house, "wendy") == "active"
     boss.asks("ask", "wendy")
-    wendy.says("approve")
+    wendy.leaves()
     gone(house, "wendy")
     assert status(house, "wendy") == "terminated"
 
@@ -86,7 +92,7 @@ YES = {
 }
 NO = {
     "verb": ("reject", "--reason", "half a merge"),
-    "letter": ("send", "--type", "shutdown_rejected", "boss", "--", "half a merge"),
+    "message": ("send", "--type", "shutdown_rejected", "boss", "--", "half a merge"),
     "approved false": (
         *("send", "--type", "shutdown_approved", "boss", "--"),
         '{"approved": false, "reason": "half a merge"}',
@@ -99,20 +105,21 @@ def test_T15_T16_T21_an_agent_that_agrees_is_ended(house: House, words: tuple[st
     boss, wendy = crew(house)
     boss.asks("ask", "wendy")
     inbox(wendy)
-    wendy.says(*words)
+    assert wendy.says(*words).code == 0
+    wendy.says("confirm")
     gone(house, "wendy")
     assert not alive(wendy.pid)
     [request] = requests(house)
     assert (request.phase, request.force) == ("confirmed", False)
     assert request.responded_at
     assert request.completed_at
-    receipt = house.quell.receipt("wendy")
+    receipt = house.knell.receipt("wendy")
     told = (receipt.outcome, receipt.by, receipt.reason)
     assert told == ("terminated", "agent:boss", "shutdown_approved")
     assert alive(boss.pid)
-    [letter] = inbox(boss)
-    assert (letter["type"], letter["sender"]) == ("shutdown_approved", "wendy")
-    assert json.loads(letter["body"])["approved"] is True
+    [message] = inbox(boss)
+    assert (message["type"], message["sender"]) == ("shutdown_approved", "wendy")
+    assert json.loads(message["body"])["approved"] is True
 
 
 @pytest.mark.parametrize("words", NO.values(), ids=NO)
@@ -122,9 +129,9 @@ def test_T17_the_leader_hears_the_reason_of_a_rejection(
     boss, wendy = crew(house)
     boss.asks("ask", "wendy")
     assert wendy.says(*words).code == 0
-    [letter] = inbox(boss)
-    body = json.loads(letter["body"])
-    assert (letter["type"], body["approved"]) == (Letter.SHUTDOWN_APPROVED, False)
+    [message] = inbox(boss)
+    body = json.loads(message["body"])
+    assert (message["type"], body["approved"]) == (MessageType.SHUTDOWN_APPROVED, False)
     assert body["reason"] == "half a merge"
     assert alive(wendy.pid)
     [request] = requests(house)
@@ -136,7 +143,7 @@ def test_T17_C27_who_rejected_may_be_asked_again_and_then_agree(house: House) ->
     boss.asks("ask", "wendy")
     wendy.asks("reject")
     assert kill_agent(house, boss).phase == "requested"
-    wendy.says("approve")
+    wendy.leaves()
     gone(house, "wendy")
     assert [request.phase for request in requests(house)] == ["confirmed", "rejected"]
 
@@ -167,7 +174,7 @@ def test_who_waits_for_the_answer_is_told_of_the_end_and_the_tasks(house: House)
     add_task(house, "T-1", owner="wendy")
     with boss.call("ask", "wendy", "--wait", "40", "--json") as waiting:
         eventually(lambda: requests(house))
-        wendy.says("approve")
+        wendy.leaves()
         _, out, _ = json.loads(waiting.makefile().readline())
     told = json.loads(out)
     assert (told["phase"], told["reassignedTasks"]) == ("confirmed", ["T-1"])
@@ -181,16 +188,16 @@ def test_T18_all_that_it_owned_waits_for_somebody_else(house: House) -> None:
     for name in ("T-1", "T-2"):
         add_task(house, name, owner="wendy")
     boss.asks("ask", "wendy")
-    wendy.says("approve")
+    wendy.leaves()
     gone(house, "wendy")
-    assert [(t.status, t.owner) for t in house.quell.team.tasks("red")] == [("pending", "")] * 2
+    assert [(t.status, t.owner) for t in house.knell.tasks("red")] == [("pending", "")] * 2
 
 
 def test_T19_its_pane_is_closed(house: House) -> None:
     boss, wendy = crew(house, place="tmux", server="test")
     assert len(house.panes()) == 1
     boss.asks("ask", "wendy")
-    wendy.says("approve")
+    wendy.leaves()
     gone(house, "wendy")
     eventually(lambda: house.panes() == [])
 
@@ -199,7 +206,7 @@ def test_T20_its_colour_is_free_again(house: House) -> None:
     boss, wendy = crew(house)
     before = colours(house)["wendy"]
     boss.asks("ask", "wendy")
-    wendy.says("approve")
+    wendy.leaves()
     gone(house, "wendy")
     assert list(colours(house)) == ["boss"]
     member(house, "wanda")
@@ -209,7 +216,7 @@ def test_T20_its_colour_is_free_again(house: House) -> None:
 def test_T22_T44_it_is_no_member_any_more_and_terminated(house: House) -> None:
     boss, wendy = crew(house)
     boss.asks("ask", "wendy")
-    wendy.says("approve")
+    wendy.leaves()
     gone(house, "wendy")
     assert members(house) == ["boss"]
     shown = house.json("show", "wendy")
@@ -221,9 +228,9 @@ def test_T45_an_agent_without_tasks_leaves_all_the_same(house: House) -> None:
     boss, wendy = crew(house)
     add_task(house, "T-1")
     boss.asks("ask", "wendy")
-    wendy.says("approve")
+    wendy.leaves()
     gone(house, "wendy")
-    assert house.quell.receipt("wendy").tasks == ()
+    assert house.knell.receipt("wendy").tasks == ()
     assert task(house, "T-1").warning == ""
     assert requests(house)[0].phase == "confirmed"
 
@@ -255,7 +262,7 @@ def test_an_approval_ends_the_agent_though_the_approver_dies_at_once(house: Hous
     """The verb that took the answer in is killed as soon as the answer is on record."""
     boss, wendy = crew(house)
     boss.asks("ask", "wendy")
-    wendy.call("approve").close()
+    wendy.call("approve", "--needs", "0").close()
     eventually(lambda: requests(house)[0].phase != "requested")
     gone(house, "wendy")
     assert requests(house)[0].phase == "confirmed"
@@ -263,14 +270,108 @@ def test_an_approval_ends_the_agent_though_the_approver_dies_at_once(house: Hous
 
 
 def test_the_approval_of_an_adopted_agent_ends_it_too(house: House) -> None:
-    """It has no keeper that would finish; and no token, as quell did not start it."""
+    """It has no keeper that would finish; and no token, as knell did not start it."""
     from scenes import adopted
 
     boss = crew(house).boss
     luna = adopted(house, "tell()\nsleep()")
-    house.quell.team.add("red", "luna")
+    house.knell.team("red").add("luna")
     boss.asks("ask", "luna")
-    done = house.run("approve", "luna", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["phase"] == "confirmed"
+    assert house.json("approve", "luna")["phase"] == "approved"
+    assert alive(luna.pid)
+    assert house.json("confirm", "luna")["phase"] == "confirmed"
     assert not alive(luna.pid)
+
+
+# -- K3: an agent that agrees finishes its work ----------------------------------------------------
+
+
+def test_K3_T16_an_agent_that_agrees_works_on_until_it_confirms(house: House) -> None:
+    boss, wendy = crew(house)
+    add_task(house, "T-1", owner="wendy")
+    boss.asks("ask", "wendy")
+    assert wendy.asks("approve", "--needs", "600")["phase"] == "approved"
+    [message] = inbox(boss)
+    assert json.loads(message["body"])["deadlineAt"] == requests(house)[0].deadline_at != ""
+    house.knell.watch_once()
+    wendy.asks("task", "done", "T-1")
+    assert task(house, "T-1").status == "completed"
+    assert (alive(wendy.pid), status(house, "wendy")) == (True, "shutting_down")
+    assert events(house, "life.stopping", "wendy") == []
+    assert wendy.says("confirm").code in (0, -1)
+    gone(house, "wendy")
+    [request] = requests(house)
+    assert (request.phase, request.force) == ("confirmed", False)
+    assert house.knell.receipt("wendy").reason == "shutdown_approved"
+    assert task(house, "T-1").owner == "wendy"
+
+
+def test_K3_its_own_exit_confirms_too(house: House) -> None:
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    wendy.asks("approve", "--needs", "600")
+    os.kill(wendy.pid, signal.SIGKILL)  # as it ends by itself: knell sends nothing
+    gone(house, "wendy")
+    [request] = requests(house)
+    assert (request.phase, request.force) == ("confirmed", False)
+    assert events(house, "life.stopping", "wendy") == []
+
+
+def test_K3_after_its_time_the_ladder_climbs_and_the_leader_is_told(house: House) -> None:
+    """No watch runs: the process that the approval left behind sees to it."""
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    assert wendy.asks("approve", "--needs", "1")["phase"] == "approved"
+    gone(house, "wendy")
+    [request] = requests(house)
+    assert (request.phase, request.force) == ("force_killed", True)
+    assert house.knell.receipt("wendy").detail == "it did not confirm in time"
+    told = [message["body"] for message in inbox(boss) if message["type"] == "plain"]
+    assert told == [
+        f"wendy approved, but did not confirm by {request.deadline_at}: it is ended now"
+    ]
+    assert len(events(house, "shutdown.overdue", "wendy")) == 1
+
+
+def test_K3_the_leader_is_told_though_a_person_asked(house: House) -> None:
+    boss, wendy = crew(house)
+    house.run("ask", "wendy")
+    wendy.asks("approve", "--needs", "0.5")
+    gone(house, "wendy")
+    assert ["did not confirm" in message["body"] for message in inbox(boss)] == [True]
+
+
+def test_K3_the_time_to_finish_is_a_setting(house: House) -> None:
+    folder = house.home / ".config" / "knell"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("[team]\nfinish_wait = 0\n")
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    wendy.says("approve")
+    gone(house, "wendy")
+    assert requests(house)[0].phase == "confirmed"
+
+
+def test_K3_only_one_who_approved_confirms(house: House) -> None:
+    boss, wendy = crew(house)
+    assert wendy.says("confirm").code == 1
+    boss.asks("ask", "wendy")
+    said = wendy.says("confirm")
+    assert (said.code, "it is not approved" in said.err) == (1, True)
+    wendy.asks("reject")
+    assert wendy.says("confirm").code == 1
+    for bad in ("-1", "nan", "1e9", "x"):
+        boss.says("ask", "wendy")
+        assert wendy.says("approve", "--needs", bad).code == 2
+    assert alive(wendy.pid)
+
+
+def test_K3_a_message_confirms_too(house: House) -> None:
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    answer = ("send", "--type", "shutdown_approved", "boss", "--")
+    assert wendy.says(*answer, '{"approved": true, "needs": 600}').code == 0
+    assert requests(house)[0].phase == "approved"
+    wendy.says(*answer, '{"approved": true, "phase": "confirmed"}')
+    gone(house, "wendy")
+    assert requests(house)[0].phase == "confirmed"

@@ -14,8 +14,6 @@ from contracts.t_scenes import (
     task,
 )
 from house import House, eventually
-from quell.life.adopt import AdoptWish
-from quell.life.spawn import Wish
 from scenes import stranger
 
 
@@ -82,7 +80,7 @@ def test_needs_are_a_warning_cycles_are_refused_and_completing_frees(house: Hous
     said = boss.says("task", "add", "--team", "red", "--id", "T-3", "--needs", "T-9", "No")
     assert (said.code, "no task 'T-9'" in said.err) == (1, True)
     claimed = wendy.asks("task", "claim", "T-2")
-    assert claimed["warnings"] == ["task 'T-1' is not done yet"]
+    assert claimed["warnings"] == [{"code": "task_not_ready", "text": "task 'T-1' is not done yet"}]
     said = boss.says("task", "delete", "T-1")
     assert (said.code, "needed by T-2" in said.err) == (1, True)
     wendy.asks("task", "claim", "T-1")
@@ -106,11 +104,11 @@ def test_G27_a_former_owner_finishes_nothing(house: House) -> None:
 
 KEPT = """
 import json, os, signal, subprocess, sys, time
-signal.alarm(120)
+signal.alarm(1200)
 open({note!r} + ".up", "w").close()
 while not os.path.exists({note!r} + ".go"): time.sleep(0.01)
 words = ("task done T-1", "task claim T-2", "inbox", "approve")
-argv = [sys.executable, "-m", "quell"]
+argv = [sys.executable, "-m", "knell"]
 said = [subprocess.run(argv + w.split(), capture_output=True, text=True) for w in words]
 open({note!r} + ".new", "w").write(json.dumps([[s.returncode, s.stderr] for s in said]))
 os.rename({note!r} + ".new", {note!r})
@@ -128,11 +126,14 @@ def test_G27_what_outlives_its_run_works_for_nobody(house: House) -> None:
         "if not os.fork(): os.setsid(), os.execv(sys.executable, argv)\n"
         "time.sleep(120)"
     )
-    wish = Wish(
-        "command", house.script(source), name="wendy", cwd=str(house.root), team="red",
-        keep=("*kept_child.py",), place="headless",
-    )  # fmt: skip
-    house.quell.spawn(wish)
+    house.knell.spawn(
+        command=house.script(source),
+        name="wendy",
+        cwd=str(house.root),
+        team="red",
+        keep=["*kept_child.py"],
+        place="headless",
+    )
     eventually((house.root / "orphan.up").exists)
     boss.asks("kill", "wendy")
     member(house, "wendy")
@@ -192,8 +193,8 @@ def test_bad_input_is_one_line_and_a_hint(house: House, words: tuple[str, ...], 
 def test_an_adopted_agent_works_in_a_team_as_well(house: House) -> None:
     crew(house)
     pid, _ = stranger(house, "tell()\nsleep()")
-    house.quell.adopt(AdoptWish(str(pid), name="luna"))
-    house.quell.team.add("red", "luna", "reviewer")
+    house.knell.adopt(str(pid), name="luna")
+    house.knell.team("red").add("luna", "reviewer")
     add_task(house, "T-1", owner="luna")
     house.kill("luna")
     assert task(house, "T-1").status == "pending"

@@ -29,7 +29,7 @@ SERVER = """
 import json, os, select, signal, socket, sys
 
 path, log = sys.argv[1:]
-signal.alarm(120)
+signal.alarm(1200)
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(path)
 listener.listen(64)

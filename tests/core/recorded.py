@@ -1,7 +1,7 @@
 """What the real programs showed and wrote, recorded against a stand-in for their models.
 
 claude 2.1.197, codex 0.166.0, gemini 0.61.0, opencode 1.18.33. Paths are changed, and records are
-cut to what `core/turns.py` reads and what stands around it.
+cut to what `core/stall/turns.py` reads and what stands around it.
 """
 
 from pathlib import Path

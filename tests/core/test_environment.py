@@ -6,12 +6,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-import quell.processes
-from quell.core import environment
-from quell.core.environment import OF_ONE_RUN, PANE_PREFIXES, PANE_VARIABLES, agent_environment
+import knell.processes
+from knell.core import environment
+from knell.core.environment import OF_ONE_RUN, PANE_PREFIXES, PANE_VARIABLES, agent_environment
 
-KEEPERS_TERMINAL = Path(quell.processes.__file__).parent / "keeper" / "terminal.py"
-STAMP = {"QUELL_RUN": "run-2", "QUELL_AGENT": "nova"}
+KEEPERS_JOB_CONTROL = Path(knell.processes.__file__).parent / "keeper" / "job_control.py"
+STAMP = {"KNELL_RUN": "run-2", "KNELL_AGENT": "nova"}
 
 names = st.sampled_from([*PANE_VARIABLES, *OF_ONE_RUN, "KITTY_PID", "WEZTERM_PANE", "PATH", "LANG"])
 variables = st.dictionaries(names | st.text(min_size=1, max_size=8), st.text(max_size=8))
@@ -29,7 +29,7 @@ def constants(source: str) -> dict[str, tuple[str, ...]]:
 
 
 def test_the_keepers_copy_of_the_pane_variables_is_the_same() -> None:
-    copy = constants(KEEPERS_TERMINAL.read_text("utf-8"))
+    copy = constants(KEEPERS_JOB_CONTROL.read_text("utf-8"))
     assert copy == {
         "PANE_VARIABLES": environment.PANE_VARIABLES,
         "PANE_PREFIXES": environment.PANE_PREFIXES,
@@ -44,16 +44,16 @@ def test_the_callers_pane_and_run_stay_with_the_caller() -> None:
         "TERM": "screen",
         "KITTY_WINDOW_ID": "3",
         "WEZTERM_PANE": "4",
-        "QUELL_RUN": "run-1",
-        "QUELL_TOKEN": "secret",
-        "QUELL_HOME": "/state",
+        "KNELL_RUN": "run-1",
+        "KNELL_TOKEN": "secret",
+        "KNELL_HOME": "/state",
     }
     env = agent_environment(caller, (), (), STAMP)
-    assert env == {"PATH": "/bin", "QUELL_HOME": "/state", **STAMP}
+    assert env == {"PATH": "/bin", "KNELL_HOME": "/state", **STAMP}
 
 
 def test_what_was_asked_for_wins_over_the_caller_and_the_stamp_over_both() -> None:
-    asked = (("LANG", "C"), ("QUELL_RUN", "forged"), ("TERM", "dumb"))
+    asked = (("LANG", "C"), ("KNELL_RUN", "forged"), ("TERM", "dumb"))
     env = agent_environment({"LANG": "de"}, asked, (), STAMP)
     assert env == {"LANG": "C", "TERM": "dumb", **STAMP}
 

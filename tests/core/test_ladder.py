@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quell.core.errors import BadRequest
-from quell.core.ladder import (
+from knell.core.errors import BadRequest
+from knell.core.ladder import (
     FORCE,
     KILL,
     KILL_STALLED,

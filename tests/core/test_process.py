@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quell.core.process import ProcessId, process_from_text, process_text
+from knell.core.process import ProcessId
+from knell.stores.records import process_from_text, process_text
 
 BOOT = "81ac3bf2-3dc9-4778-ac63-080e2fce4946"
 processes = st.builds(

@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quell.core.death import Death, Left
-from quell.core.receipt import (
-    Climbed,
+from knell.core.codes import Code, Notice
+from knell.core.receipt import (
     Conversation,
+    Death,
     Ended,
+    Left,
     Pane,
     Proof,
     Receipt,
     Result,
+    RungRecord,
     Survivor,
     receipt_from_json,
 )
@@ -58,7 +60,9 @@ receipts = st.builds(
     finished_at=text,
     duration_ms=st.integers(0, 10**9),
     proof=st.none() | st.sampled_from(Proof),
-    rungs=st.lists(st.builds(Climbed, text, st.integers(0), st.booleans()), max_size=3).map(tuple),
+    rungs=st.lists(st.builds(RungRecord, text, st.integers(0), st.booleans()), max_size=3).map(
+        tuple
+    ),
     processes=st.lists(st.builds(Ended, pid, text, text, text), max_size=3).map(tuple),
     survivors=survivors,
     kept=survivors,
@@ -70,11 +74,12 @@ receipts = st.builds(
     ),
     screen=text,
     detail=text,
+    code=st.none() | st.sampled_from(Code),
     exit_code=maybe_int,
     exit_signal=maybe_int,
     max_rss_kb=maybe_int,
     cpu_seconds=st.none() | st.floats(0, 1e9),
-    warnings=texts,
+    warnings=st.lists(st.builds(Notice, st.sampled_from(Code), text), max_size=3).map(tuple),
     death=deaths,
 )
 
@@ -104,7 +109,7 @@ def test_the_document_has_every_key_of_the_design() -> None:
 
 def test_the_parts_are_named_not_numbered() -> None:
     document = PLAIN._replace(
-        rungs=(Climbed("term", 3, reached=True),),
+        rungs=(RungRecord("term", 3, reached=True),),
         processes=(Ended(77, "claude", "agent", "term"),),
         survivors=(Survivor(78, "x", "D", "uninterruptible sleep"),),
     ).to_json()
@@ -122,11 +127,11 @@ def test_results_and_proofs_are_plain_words() -> None:
     assert (document["result"], document["proof"]) == ("ended", "proven")
 
 
-def test_a_key_from_a_newer_quell_is_passed_over() -> None:
+def test_a_key_from_a_newer_knell_is_passed_over() -> None:
     assert receipt_from_json({**PLAIN.to_json(), "mood": "calm"}) == PLAIN
 
 
-def test_a_receipt_from_an_older_quell_gets_the_defaults() -> None:
+def test_a_receipt_from_an_older_knell_gets_the_defaults() -> None:
     document = PLAIN.to_json()
     for key in ("kept", "screen", "max_rss_kb", "warnings", "tasks", "death"):
         del document[key]

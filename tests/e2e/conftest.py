@@ -1,5 +1,10 @@
-"""The real Claude Code, installed once, and for each test a home and a model of its own."""
+"""The real programs, installed once, and for each test a home and a model of its own.
 
+KNELL_E2E_PROGRAMS names a directory whose node_modules/.bin has them already; without it they are
+installed into a temporary one. KNELL_E2E_KINDS (`make e2e KINDS="codex gemini"`) chooses.
+"""
+
+import os
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
@@ -7,12 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from e2e.claude_home import ClaudeHome, install
+from e2e.cells import Cells
+from e2e.claude_home import ClaudeHome
+from e2e.home import Home
 from e2e.model import Server, serving
-from e2e.report import Figures, is_complete, write
+from e2e.programs import PROGRAMS, Program, install
+from e2e.report import Figures, write
 from house import House
 
 FIGURES = pytest.StashKey[Figures]()
+HERE, KINDS = "KNELL_E2E_PROGRAMS", "KNELL_E2E_KINDS"
+
+
+def chosen() -> list[Program]:
+    """Those of the four that are tried: the ones that are named, or all."""
+    named = os.environ.get(KINDS, "").replace(",", " ").split()
+    return [one for one in PROGRAMS.values() if not named or {one.name, "all"} & set(named)]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,12 +35,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def program() -> Iterator[Path]:
-    """The directory with the command `claude`."""
+def commands() -> Iterator[Path]:
+    """The directory with the commands `claude`, `codex`, `gemini` and `opencode`."""
+    if here := os.environ.get(HERE):
+        yield Path(here, "node_modules/.bin")
+        return
     if not shutil.which("npm"):
-        pytest.fail("the real Claude Code comes with npm, which is not on PATH")
-    with tempfile.TemporaryDirectory(prefix="quell-claude-") as where:
-        yield install(Path(where))
+        pytest.fail("the real programs come with npm, which is not on PATH")
+    with tempfile.TemporaryDirectory(prefix="knell-programs-") as where:
+        yield install(Path(where), *chosen())
 
 
 @pytest.fixture
@@ -35,10 +53,29 @@ def model() -> Iterator[Server]:
 
 
 @pytest.fixture
-def home(house: House, model: Server, program: Path) -> Iterator[ClaudeHome]:
-    home = ClaudeHome(house, model, program)
+def home(house: House, model: Server, commands: Path) -> Iterator[ClaudeHome]:
+    """Claude's, with an MCP server."""
+    if PROGRAMS["claude"] not in chosen():
+        pytest.skip(f"{KINDS} does not name claude")
+    home = ClaudeHome(house, model, commands)
     yield home
     shutil.rmtree(home.daemon_sockets, ignore_errors=True)
+
+
+@pytest.fixture(params=chosen(), ids=lambda program: program.name)
+def any_home(
+    house: House, model: Server, commands: Path, request: pytest.FixtureRequest
+) -> Iterator[Home]:
+    """The home of each program in turn, without an MCP server."""
+    home = Home(house, model, commands, request.param)
+    yield home
+    shutil.rmtree(home.daemon_sockets, ignore_errors=True)
+
+
+@pytest.fixture
+def cells(any_home: Home) -> Cells:
+    """That program's column of the table in docs/e2e.md."""
+    return Cells(any_home.program.name)
 
 
 @pytest.fixture
@@ -58,6 +95,5 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    figures = session.config.stash[FIGURES]
-    if exitstatus == pytest.ExitCode.OK and is_complete(figures):
-        write(figures)
+    if session.testscollected and not session.config.option.collectonly:
+        write(session.config.stash[FIGURES], passed=exitstatus == pytest.ExitCode.OK)

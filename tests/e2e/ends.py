@@ -1,5 +1,6 @@
-"""How a real Claude comes to its end without a verb of quell's, and what that leaves behind."""
+"""How a real Claude comes to its end without a verb of knell's, and what that leaves behind."""
 
+import contextlib
 import os
 import select
 import signal
@@ -8,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from e2e.claude_home import PANE, ClaudeHome
-from e2e.report import PATIENCE, Figure
+from e2e.report import Figure
 from house import CEILING
 
 
@@ -42,17 +43,20 @@ class Watch:
     """Notes when each process ends, by the pidfd that tells it."""
 
     def __init__(self, pids: list[int]) -> None:
-        self.fds = {os.pidfd_open(pid): pid for pid in pids}
+        self.fds: dict[int, int] = {}
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):  # a short look at git, over by now
+                self.fds[os.pidfd_open(pid)] = pid
         self.gone: dict[int, float] = {}
         self.began = time.monotonic()
 
-    def until_quiet(self, agent: int) -> None:
-        """Returns when all have ended, or when none has for a while after the agent's end."""
+    def until_quiet(self, agent: int, patience: float) -> None:
+        """Returns when all have ended, or when none has for so long after the agent's end."""
         poll = select.poll()
         for fd in self.fds:
             poll.register(fd, select.POLLIN)
         while self.fds:
-            ended = poll.poll((PATIENCE if agent in self.gone else CEILING) * 1000)
+            ended = poll.poll((patience if agent in self.gone else CEILING) * 1000)
             for fd, _ in ended:
                 poll.unregister(fd)
                 self.gone[self.fds.pop(fd)] = time.monotonic() - self.began
@@ -65,10 +69,11 @@ class Watch:
             os.close(fd)
 
 
-def measured(home: ClaudeHome, agent: int, way: Way) -> Figure:
-    """What that way of ending it comes to, once nothing more happens by itself."""
+def measured(home: ClaudeHome, agent: int, way: Way, patience: float = CEILING) -> Figure:
+    """What that way of ending it comes to, once nothing more happens by itself. Under knell all
+    must end, however busy the machine is."""
     watch = Watch(home.members())
-    watcher = threading.Thread(target=watch.until_quiet, args=(agent,))
+    watcher = threading.Thread(target=watch.until_quiet, args=(agent, patience))
     watcher.start()
     way(home, agent)
     watcher.join()

@@ -26,7 +26,7 @@ def result_of(request: dict[str, Any]) -> dict[str, Any]:
             return {
                 "protocolVersion": request["params"]["protocolVersion"],
                 "capabilities": {"tools": {}},
-                "serverInfo": {"name": "quell-test", "version": "1"},
+                "serverInfo": {"name": "knell-test", "version": "1"},
             }
         case "tools/list":
             return {"tools": [TOOL]}

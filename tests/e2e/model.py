@@ -1,19 +1,24 @@
-"""A stand-in for the model, on loopback: answers by rule, so that a test knows what must be shown.
+"""A stand-in for the models, on loopback: answers by rule, so that a test knows what must be shown.
 
-What a prompt may say, and what the model makes of it:
+It speaks with claude, codex, gemini and opencode (`wires/`). What a prompt may say, and what the
+model makes of it:
 
 say WORD       `answer N: WORD`, and, if the request carried earlier ones, `after WORD, WORD`. N is
                counted from the request alone: a resumed agent that lost its past gets `answer 1`
-run COMMAND    asks for the Bash tool with that command
-hold WORD      begins to answer and never ends, until the asker hangs up
+run COMMAND    asks for the program's shell tool with that command
 call WORD      asks for the tool, with the input, that a test has written down under that word
+slow N         counts to N, a number every `Server.pace` seconds
+hold WORD      begins to answer and never ends, until the asker hangs up or `Server.go_on()`
+hang WORD      takes the request and answers nothing, until the same
+cut WORD       begins to answer, and the connection is gone
+drop WORD      takes the request, and the connection is gone
+limit WORD     is refused with status 429
 """
 
 import contextlib
 import http.server
 import itertools
 import json
-import re
 import select
 import socket
 import threading
@@ -21,11 +26,15 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-PROMPT = re.compile(r"^(say|run|hold|call) (.+)$", re.MULTILINE)
+from e2e.wires import anthropic, completions, google, responses
+from e2e.wires.talk import Answer, Reply, Returned, Talk, ToolCall, Wire, framed
+
+__all__ = ["Asked", "Server", "ToolCall", "ToolResult", "serving"]
+
+WIRES = (anthropic.WIRE, responses.WIRE, completions.WIRE, google.WIRE)
 HELD = "held: "
-WAIT = (
-    "WaitForMcpServers"  # Claude's own, for some seconds; offered as long as a server is starting
-)
+# Claude's own, for some seconds; offered as long as a server is starting
+WAIT = "WaitForMcpServers"
 LONGEST_HOLD = 120.0  # seconds, should a test forget to hang up
 
 
@@ -34,11 +43,7 @@ class Asked(NamedTuple):
     path: str
     prompts: tuple[tuple[str, str], ...] = ()  # those of the whole conversation, in order
     tools: tuple[str, ...] = ()  # that the model may ask for
-
-
-class ToolCall(NamedTuple):
-    tool: str
-    given: dict[str, Any]
+    body: dict[str, Any] = {}  # noqa: RUF012 - the request as it came
 
 
 class ToolResult(NamedTuple):
@@ -48,107 +53,27 @@ class ToolResult(NamedTuple):
     seconds: float  # from the model's asking for it
 
 
-class Answer(NamedTuple):
-    text: str
-    call: ToolCall | None = None
-    held: bool = False
-
-
-def prompts_of(body: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What the person typed, without what the program wrote around it."""
-    texts = [
-        text
-        for message in body.get("messages", ())
-        if message["role"] == "user"
-        for text in texts_of(message["content"])
-        if not text.lstrip().startswith("<")
-    ]
-    return tuple((m[1], m[2].strip()) for text in texts for m in PROMPT.finditer(text))
-
-
-def texts_of(content: str | list[dict[str, Any]]) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    return [part["text"] for part in content if part["type"] == "text"]
-
-
-def answer_to(body: dict[str, Any], calls: Mapping[str, ToolCall]) -> Answer:
-    prompts = prompts_of(body)
-    if not prompts or not body.get("tools"):  # titles, warm-ups
+def answer_to(talk: Talk, wire: Wire, calls: Mapping[str, ToolCall]) -> Answer:
+    if not talk.prompts or not talk.tools:  # titles, warm-ups
         return Answer("quiet")
-    wanted, results = exchanged(body)
-    if results and wanted != WAIT:
+    if talk.results and talk.wanted != WAIT:
         return Answer("the tool has answered")
-    verb, rest = prompts[-1]
+    verb, rest = talk.prompts[-1]
     if verb == "run":
-        given = {"command": rest, "description": "what was asked for"}
-        return Answer("I would like to run it.", ToolCall("Bash", given))
+        return Answer("I would like to run it.", wire.shell(rest, talk.tools))
     if verb == "call":
-        missing = WAIT in names_of(body) and calls[rest].tool not in names_of(body)
+        missing = WAIT in talk.tools and calls[rest].tool not in talk.tools
         return Answer("Let me see.", ToolCall(WAIT, {}) if missing else calls[rest])
-    if verb == "hold":
-        return Answer(HELD + rest, held=True)
-    before = ", ".join(word for said, word in prompts[:-1] if said == "say")
-    return Answer(f"answer {len(prompts)}: {rest}" + (f" after {before}" if before else ""))
+    return Answer(text_of(talk, verb, rest), manner=verb)
 
 
-def names_of(body: dict[str, Any]) -> tuple[str, ...]:
-    """The tools that the model may ask for."""
-    return tuple(str(tool.get("name", "")) for tool in body.get("tools") or ())
-
-
-def exchanged(body: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
-    """The tool that the model asked for last, and the results that have come since."""
-    wanted, results = "", list[dict[str, Any]]()
-    for message in body["messages"]:
-        parts = [] if isinstance(message["content"], str) else message["content"]
-        if message["role"] == "assistant":
-            wanted = next((part["name"] for part in parts if part["type"] == "tool_use"), "")
-            results.clear()
-        results += [part for part in parts if part["type"] == "tool_result"]
-    return wanted, results
-
-
-# -- the wire ------------------------------------------------------------------------------------
-
-
-def blocks_of(answer: Answer, number: int) -> list[dict[str, Any]]:
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": answer.text}]
-    if answer.call:
-        tool, given = answer.call
-        blocks.append({"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": given})
-    return blocks
-
-
-def message_of(answer: Answer, number: int, model: str) -> dict[str, Any]:
-    return {
-        "id": f"msg_{number}",
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": blocks_of(answer, number),
-        "stop_reason": "tool_use" if answer.call else "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 10, "output_tokens": 10},
-    }
-
-
-def events_of(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The same message as a stream."""
-    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
-    for index, block in enumerate(message["content"]):
-        if block["type"] == "text":
-            empty = {"type": "text", "text": ""}
-            delta = {"type": "text_delta", "text": block["text"]}
-        else:
-            empty = {**block, "input": {}}
-            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        yield {"type": "content_block_start", "index": index, "content_block": empty}
-        yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    ending = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    yield {"type": "message_delta", "delta": ending, "usage": {"output_tokens": 10}}
-    yield {"type": "message_stop"}
+def text_of(talk: Talk, verb: str, rest: str) -> str:
+    if verb in ("hold", "cut"):
+        return HELD + rest
+    if verb == "slow":
+        return " ".join(["slowly", *(str(number + 1) for number in range(int(rest)))])
+    before = ", ".join(word for said, word in talk.prompts[:-1] if said == "say")
+    return f"answer {len(talk.prompts)}: {rest}" + (f" after {before}" if before else "")
 
 
 class Desk(http.server.BaseHTTPRequestHandler):
@@ -157,17 +82,19 @@ class Desk(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         path = self.path.split("?")[0]
-        self.server.asked.append(Asked("POST", path, prompts_of(body), names_of(body)))
-        if path.endswith("/count_tokens"):
+        wire = next((wire for wire in WIRES if wire.path.search(path)), None)
+        talk = wire.read(body) if wire else Talk()
+        self.server.asked.append(Asked("POST", path, talk.prompts, talk.tools, body))
+        if wire:
+            self.converse(wire, talk, body)
+        elif path.endswith("/count_tokens"):
             self.tell({"input_tokens": 10})
-        elif path != "/v1/messages":
-            self.tell({})
         else:
-            self.converse(body)
+            self.tell({"totalTokens": 10} if path.endswith(":countTokens") else {})
 
     def do_GET(self) -> None:
         self.server.asked.append(Asked("GET", self.path.split("?")[0]))
-        self.tell({"data": [], "has_more": False})
+        self.tell({"data": [], "models": [], "has_more": False})
 
     def do_HEAD(self) -> None:
         self.tell({})
@@ -175,36 +102,80 @@ class Desk(http.server.BaseHTTPRequestHandler):
     def do_CONNECT(self) -> None:
         """We are its proxy too: whatever it wants outside is written down and refused."""
         self.server.asked.append(Asked("CONNECT", self.path))
+        if self.path == self.server.address.removeprefix("http://"):
+            self.send_response(200)  # to ourselves: what follows comes over this connection
+            self.end_headers()
+            self.close_connection = False
+            return
         self.send_error(403)
 
-    def converse(self, body: dict[str, Any]) -> None:
-        self.server.take_in(exchanged(body)[1])
-        answer = answer_to(body, self.server.calls)
-        message = message_of(answer, next(self.server.numbers), str(body.get("model", "")))
-        self.server.note_calls(message)
-        if not body.get("stream"):
-            self.tell(message)
-            return
+    def converse(self, wire: Wire, talk: Talk, body: dict[str, Any]) -> None:
+        self.server.take_in(talk.results)
+        answer = answer_to(talk, wire, self.server.calls)
+        number = next(self.server.numbers)
+        reply = wire.reply(answer, number, str(body.get("model", "")))
+        self.server.note_call(answer, number)
+        if answer.manner == "limit":
+            self.tell(wire.limit, 429)
+        elif answer.manner == "drop" or (answer.manner == "hang" and not self.may_go_on()):
+            self.hang_up()
+        elif body.get("stream") or ":stream" in self.path:
+            self.stream(answer, reply, wire.last)
+        else:
+            self.tell(reply.whole)
+
+    def stream(self, answer: Answer, reply: Reply, last: str) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        for event in events_of(message):
-            if answer.held and event["type"] == "message_delta":
-                self.wait_for_hangup()
+        pieces = answer.text.split(" ") if answer.manner == "slow" else [answer.text]
+        said = [reply.text(piece + " " * (len(pieces) > 1)) for piece in pieces]
+        for event in (*reply.begin, said[0]):
+            self.wfile.write(framed(event))
+        for event in said[1:]:
+            if self.waits_in_vain(self.server.pace):
                 return
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
-            self.wfile.flush()
+            self.wfile.write(framed(event))
+        if answer.manner == "cut":
+            self.hang_up()
+            return
+        if answer.manner == "hold" and not self.may_go_on():
+            return
+        for event in reply.end:
+            self.wfile.write(framed(event))
+        if last:
+            self.wfile.write(f"data: {last}\n\n".encode())
 
-    def wait_for_hangup(self) -> None:
-        readable, _, _ = select.select([self.connection, self.server.closing], [], [], LONGEST_HOLD)
+    def may_go_on(self) -> bool:
+        """Waits for the test's word; whether it came before the asker hung up."""
+        gates = [self.connection, self.server.closing, self.server.gate]
+        self.server.holding.set()
+        readable, _, _ = select.select(gates, [], [], LONGEST_HOLD)
         if self.connection in readable:
             self.server.hung_up.set()
+            return False
+        return self.server.gate in readable
 
-    def tell(self, document: dict[str, Any]) -> None:
+    def waits_in_vain(self, seconds: float) -> bool:
+        """Whether the asker hung up, or the test ended, in that time."""
+        gates = [self.connection, self.server.closing]
+        readable, _, _ = select.select(gates, [], [], seconds)
+        if self.connection in readable:
+            self.server.hung_up.set()
+        return bool(readable)
+
+    def hang_up(self) -> None:
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def tell(self, document: dict[str, Any], status: int = 200) -> None:
         text = json.dumps(document).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(text)))
+        if status == 429:
+            self.send_header("retry-after", str(self.server.retry_after))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(text)
@@ -222,30 +193,42 @@ class Server(http.server.ThreadingHTTPServer):
         self.numbers = itertools.count(1)
         self.calls: dict[str, ToolCall] = {}  # by the word of the prompt
         self.results: list[ToolResult] = []
+        self.pace = 0.5  # seconds between two words of a slow answer
+        self.retry_after = 5  # seconds, said with status 429
         self._began: dict[str, tuple[str, float]] = {}  # the tool that was asked for, and when
-        self.hung_up = threading.Event()
+        self.holding = threading.Event()  # a request is kept waiting
+        self.hung_up = threading.Event()  # and its asker did not wait
         self.closing, self.close_it = socket.socketpair()
+        self.gate, self._open_gate = socket.socketpair()
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
-    def note_calls(self, message: dict[str, Any]) -> None:
-        for block in message["content"]:
-            if block["type"] == "tool_use":
-                self._began[block["id"]] = block["name"], time.monotonic()
+    def go_on(self) -> None:
+        """From here on what is held is answered."""
+        self._open_gate.send(b".")
 
-    def take_in(self, results: list[dict[str, Any]]) -> None:
+    def note_call(self, answer: Answer, number: int) -> None:
+        if answer.call:
+            self._began[f"call_{number}"] = answer.call.tool, time.monotonic()
+
+    def take_in(self, results: tuple[Returned, ...]) -> None:
         """A request that is sent again says the same twice: the first time counts."""
-        for part in results:
-            if part["tool_use_id"] not in self._began:
-                continue
-            tool, began = self._began.pop(part["tool_use_id"])
-            text, failed = "".join(texts_of(part["content"])), bool(part.get("is_error"))
-            self.results.append(ToolResult(tool, text, failed, time.monotonic() - began))
+        for one in results:
+            if one.call in self._began:
+                tool, began = self._began.pop(one.call)
+                self.results.append(
+                    ToolResult(tool, one.text, one.failed, time.monotonic() - began)
+                )
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Agents are killed in the middle of a request here: a broken pipe is no news."""
+
+    def server_close(self) -> None:
+        super().server_close()
+        for end in (self.closing, self.close_it, self.gate, self._open_gate):
+            end.close()
 
 
 @contextlib.contextmanager
@@ -260,5 +243,3 @@ def serving() -> Iterator[Server]:
         server.shutdown()
         server.server_close()
         thread.join()
-        server.closing.close()
-        server.close_it.close()

@@ -1,16 +1,20 @@
-"""docs/e2e.md: what `make e2e` has just proven and measured, written when all of it passed."""
+"""docs/e2e.md: what `make e2e` has proven and measured, each part as it was seen last."""
 
 import platform
 import re
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from e2e.claude_home import DOCILE, STUBBORN, VERSION
-from quell import __version__
+from e2e.cells import changing, table
+from e2e.home import DOCILE, STUBBORN
+from e2e.programs import PROGRAMS
+from knell import __version__
 
 PATIENCE = 4.0  # seconds in which whatever wants to leave by itself may do so
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "e2e.md"
+TABLES = ("alone", "kept", "verbs")
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent.parent / "docs" / "e2e.md"
 
 
 class Figure(NamedTuple):
@@ -19,7 +23,7 @@ class Figure(NamedTuple):
     agent_gone: float  # seconds from the deed to its exit
     all_gone: float | None  # to the last exit of anything it had started; None: never
     left: int  # processes that were still there
-    rungs: str = ""  # of quell's receipt
+    rungs: str = ""  # of knell's receipt
 
 
 class ToolFigure(NamedTuple):
@@ -40,36 +44,68 @@ class Figures:
         self.kept: dict[tuple[str, str], Figure] = {}
         self.verbs: dict[tuple[str, str], Figure] = {}
         self.calls: list[ToolFigure] = []
-        self.offered = 0  # tools of quell's that Claude offers to its model
+        self.offered = 0  # tools of knell's that Claude offers to its model
         self.promises: list[str] = []  # first lines of the tests that passed
 
+    def to_json(self) -> dict[str, Any]:
+        tables = {name: rows_of(getattr(self, name)) for name in TABLES}
+        calls = [list(call) for call in self.calls]
+        return {**tables, "calls": calls, "offered": self.offered, "promises": self.promises}
 
-def page(figures: Figures) -> str:
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Figures":
+        figures = cls()
+        for name in TABLES:
+            table: dict[tuple[str, str], Figure] = getattr(figures, name)
+            table |= {(way, habit): Figure(*rest) for way, habit, *rest in record.get(name, ())}
+        figures.calls = [ToolFigure(*call) for call in record.get("calls", ())]
+        figures.offered = record.get("offered", 0)
+        figures.promises = record.get("promises", [])
+        return figures
+
+
+def rows_of(table: dict[tuple[str, str], Figure]) -> list[list[Any]]:
+    return [[*key, *figure] for key, figure in table.items()]
+
+
+def page(record: dict[str, Any]) -> str:
+    figures = Figures.from_json(record["figures"])
     return f"""<!-- written by `make e2e`; change tests/e2e/report.py instead -->
 
-# Against the real program
+# Against the real programs
 
-`make e2e` installs Claude Code {VERSION} from the npm registry into a temporary directory, gives it
-a home, a project and a stand-in for its model on loopback (`tests/e2e/model.py`), and lets quell
-spawn, stop, kill and resume it in a tmux of its own. No key and no account is needed; whatever the
-program wants of the outside world is refused. A test fails if any process is left after it.
+`make e2e` installs {", ".join(named_programs())} from the npm registry into a
+temporary directory, gives each a home, a project and a stand-in for its model on loopback
+(`tests/e2e/model.py`), and lets knell spawn, stop, kill and resume it in a tmux of its own. No key
+and no account is needed; whatever a program wants of the outside world is refused. A test fails if
+any process is left after it. `make e2e KINDS=codex` renews one column.
+
+Seen last with {", ".join(record["versions"])}, while other work went on. Run it on your machine.
+
+## What comes back
+
+Whether a conversation is the right one is read off what the model is sent after the resume: all
+that was said before, and nothing of a neighbour's. *right*: it was, and nothing was left, sent or
+approved. *unsure*: knell said so itself, and resumed and deleted nothing. *wrong*: anything else.
+
+{table(record, list(PROGRAMS))}
+
+## Claude Code with MCP servers
 
 The project has an MCP server (`tests/e2e/mcp_server.py`). A *docile* one leaves when its input
 ends. A *stubborn* one minds neither TERM, INT and HUP nor the end of its input, and has a child in
 a session of its own, as a server has that opens a browser.
 
-Measured with {", ".join(versions())}, while other work went on. Run it on your machine.
+### The same end, without knell and under it
 
-## The same end, without quell and under it
+Left: processes of Claude, its server and the server's child; without knell {PATIENCE:g} s after the
+last exit. Gone: seconds until the last exit.
 
-Left: processes of Claude, its server and the server's child, {PATIENCE:g} s after the last exit.
-Gone: seconds until the last exit.
-
-| what happens | server | left without quell | gone | left under quell | gone |
+| what happens | server | left without knell | gone | left under knell | gone |
 |---|---|---|---|---|---|
 {both_rows(figures)}
 
-## The verbs
+### The verbs
 
 | verb | server | rungs climbed | Claude gone | everything gone | left |
 |---|---|---|---|---|---|
@@ -80,11 +116,11 @@ empty prompt. After Claude's own exit, what it left behind gets TERM and, 2 s la
 
 ## A leader that is a real Claude Code
 
-The operator makes a team with a Claude as its leader; quell's MCP server is attached to it with
-`spawn --mcp`, or by `--mcp-config` with what `quell mcp --config claude` prints. The stand-in model
-then asks for a tool, and the answer is what the next request tells it. Claude offers all of quell's
-{figures.offered} tools, as `mcp__quell__kill-agent` and so on; it calls them without a question if
-`permissions.allow` in its settings names `mcp__quell`. At its start it waits for no server: a
+The operator makes a team with a Claude as its leader; knell's MCP server is attached to it with
+`spawn --mcp`, or by `--mcp-config` with what `knell mcp --config claude` prints. The stand-in model
+then asks for a tool, and the answer is what the next request tells it. Claude offers all of knell's
+{figures.offered} tools, as `mcp__knell__kill-agent` and so on; it calls them without a question if
+`permissions.allow` in its settings names `mcp__knell`. At its start it waits for no server: a
 prompt that comes early finds no such tool, and the model asks for `WaitForMcpServers` first.
 
 Seconds: from the model's asking for the tool to its being told.
@@ -99,12 +135,21 @@ Seconds: from the model's asking for the tool to its being told.
 """
 
 
+def named_programs() -> list[str]:
+    return [f"{one.name} {one.version}" for one in PROGRAMS.values()]
+
+
+def is_made(promise: str) -> bool:
+    """Whether a test still says so."""
+    return any(f'"""{promise}' in test.read_text("utf-8") for test in HERE.glob("test_*.py"))
+
+
 def versions() -> list[str]:
     tmux = subprocess.run(["tmux", "-V"], capture_output=True, text=True, check=True).stdout
     kernel = ".".join(re.findall(r"\d+", platform.release())[:2])
     python = ".".join(platform.python_version_tuple()[:2])
     return [
-        f"quell {__version__}",
+        f"knell {__version__}",
         tmux.strip(),
         f"Python {python}",
         f"{platform.system()} {kernel}",
@@ -155,5 +200,15 @@ def is_complete(figures: Figures) -> bool:
     return whole and set(figures.alone) == set(figures.kept) and bool(figures.calls)
 
 
-def write(figures: Figures) -> None:
-    PAGE.write_text(page(figures), "utf-8")
+def write(figures: Figures, *, passed: bool) -> None:
+    """Renews what was seen in this run, and leaves the rest of the page as it was seen last."""
+    with changing() as record:
+        kept = record.setdefault("figures", {}).setdefault("promises", [])
+        if passed and is_complete(figures):
+            record["figures"] = figures.to_json()
+        else:
+            kept += [promise for promise in figures.promises if promise not in kept]
+        promises = record["figures"]["promises"]
+        promises[:] = [promise for promise in promises if is_made(promise)]
+        record["versions"] = versions()
+        PAGE.write_text(page(record), "utf-8")

@@ -7,21 +7,19 @@ import pytest
 
 from e2e.claude_home import ClaudeHome
 from house import eventually
-from quell.kinds.claude import KIND
+from knell.kinds.claude import KIND
 from scenes import end
 
 
 def somebody_elses(*ours: int) -> list[str]:
-    """Claudes that run here already: quell leaves the daemon to them, for it may serve them too."""
+    """Claudes that run here already: knell leaves the daemon to them, for it may serve them too."""
     found: list[str] = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            argv = entry.read_bytes().split(b"\0")[:2]
+            argv = [os.fsdecode(word) for word in entry.read_bytes().split(b"\0")]
         except OSError:
             continue
-        if int(entry.parent.name) not in ours and any(
-            os.path.basename(os.fsdecode(word)) in KIND.programs for word in argv
-        ):
+        if int(entry.parent.name) not in ours and KIND.runs_in(argv):
             found.append(entry.parent.name)
     return found
 
@@ -41,7 +39,7 @@ def test_G19_what_moved_to_the_background_ends_too(home: ClaudeHome) -> None:
         end(*left)
         pytest.skip(f"another claude was started meanwhile (PID {', '.join(others)})")
     assert left == []
-    receipt = home.house.quell.receipt("luna")
+    receipt = home.house.knell.receipt("luna")
     assert receipt.outcome == "completed"
     assert any(" daemon run " in process.command for process in receipt.processes)
     assert home.conversations()

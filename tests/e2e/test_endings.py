@@ -1,4 +1,4 @@
-"""How long each ending takes and what it leaves, without quell and with it."""
+"""How long each ending takes and what it leaves, without knell and with it."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from e2e.claude_home import DOCILE, STUBBORN, ClaudeHome, reached
 from e2e.ends import WAYS, measured
-from e2e.report import Figures
+from e2e.report import PATIENCE, Figures
 from house import eventually
 from scenes import end
 
@@ -19,19 +19,19 @@ VERBS = ("stop", "kill", "kill --force")
 def test_G12_alone_it_leaves_what_its_vendor_leaves(
     home: ClaudeHome, figures: Figures, way: str, habit: str
 ) -> None:
-    """Without quell a stubborn MCP server outlives a closed pane and a killed Claude."""
+    """Without knell a stubborn MCP server outlives a closed pane and a killed Claude."""
     home.serve_mcp(habit)
     agent = home.spawn_plainly()
-    figure = measured(home, agent, WAYS[way])
+    figure = measured(home, agent, WAYS[way], PATIENCE)
     figures.alone[way, habit] = figure
     end(*home.members())
-    if habit == STUBBORN:  # otherwise the tests with quell would prove nothing
+    if habit == STUBBORN:  # otherwise the tests with knell would prove nothing
         assert figure.left
 
 
 @pytest.mark.parametrize("habit", HABITS)
 @pytest.mark.parametrize("way", WAYS)
-def test_G2_under_quell_nothing_outlives_it(
+def test_G2_under_knell_nothing_outlives_it(
     home: ClaudeHome, figures: Figures, way: str, habit: str
 ) -> None:
     """However Claude ends, typed, closed, terminated or killed, nothing of it is left."""

@@ -1,4 +1,4 @@
-"""The MCP Inspector's command line, from npm, as a client of quell's server."""
+"""The MCP Inspector's command line, from npm, as a client of knell's server."""
 
 import json
 import shlex
@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from house import House, eventually
-from quell.life.spawn import Wish
-from quell.life.together.team import TeamWish
 
 PACKAGE = "@modelcontextprotocol/inspector"
 
@@ -23,7 +21,7 @@ PACKAGE = "@modelcontextprotocol/inspector"
 def inspector() -> Iterator[Path]:
     if not shutil.which("npm"):
         pytest.fail("the MCP Inspector comes with npm, which is not on PATH")
-    with tempfile.TemporaryDirectory(prefix="quell-inspector-") as where:
+    with tempfile.TemporaryDirectory(prefix="knell-inspector-") as where:
         argv = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", where, PACKAGE]
         subprocess.run(argv, check=True, timeout=280)
         yield Path(where) / "node_modules" / ".bin" / "mcp-inspector"
@@ -33,12 +31,12 @@ def asked(house: House, inspector: Path, *words: str) -> dict[str, Any]:
     """What the Inspector prints, called by an agent named ada."""
     told = house.root / "told.json"
     told.unlink(missing_ok=True)
-    call = shlex.join([str(inspector), "--cli", sys.executable, "-m", "quell", "mcp", *words])
+    call = shlex.join([str(inspector), "--cli", sys.executable, "-m", "knell", "mcp", *words])
     script = f"{call} > {told}.new 2> {told}.err; mv {told}.new {told}; exec sleep 600"
-    house.quell.spawn(
-        Wish("command", ("sh", "-c", script), name="ada", place="headless", cwd=str(house.root))
+    house.knell.spawn(
+        command=("sh", "-c", script), name="ada", place="headless", cwd=str(house.root)
     )
-    eventually(told.exists, 60)
+    eventually(told.exists)
     return json.loads(told.read_text())
 
 
@@ -52,14 +50,14 @@ def test_the_inspector_lists_the_tools(house: House, inspector: Path) -> None:
 def test_the_inspector_ends_a_member(house: House, inspector: Path) -> None:
     """A leader ends a member of its team through the MCP Inspector."""
     house.spawn(name="luna")
-    house.quell.spawn(Wish("command", ("true",), name="ada", place="headless", cwd=str(house.root)))
-    eventually(lambda: [view.name for view in house.quell.list()] == ["luna"])
-    house.quell.team.create(TeamWish("blue", leader="ada"))
-    house.quell.team.add("blue", "luna")
+    house.knell.spawn(command=("true",), name="ada", place="headless", cwd=str(house.root))
+    eventually(lambda: [view.name for view in house.knell.list()] == ["luna"])
+    house.knell.team("blue").create(leader="ada")
+    house.knell.team("blue").add("luna")
     given = ("teamName=blue", "agentId=luna", "force=true")
     words = [word for one in given for word in ("--tool-arg", one)]
     told = asked(house, inspector, "--method", "tools/call", "--tool-name", "kill-agent", *words)
     assert told["structuredContent"] == {
         "success": True, "method": "force", "phase": "force_killed", "reassignedTasks": [],
     }  # fmt: skip
-    assert [view.name for view in house.quell.list()] == ["ada"]
+    assert [view.name for view in house.knell.list()] == ["ada"]

@@ -75,7 +75,7 @@ def test_G16_a_half_typed_shell_command_is_not_run(home: ClaudeHome) -> None:
     assert list(home.project.glob("proof*")) == []
 
 
-@pytest.mark.parametrize("enter", [True, False], ids=["by-hand", "by-quell"])
+@pytest.mark.parametrize("enter", [True, False], ids=["by-hand", "by-knell"])
 def test_G16_an_open_menu_changes_nothing(home: ClaudeHome, *, enter: bool) -> None:
     """With the settings open, where Enter would switch one, an ending switches none."""
     home.spawn()
@@ -100,7 +100,7 @@ def test_M24_a_turn_is_left_in_the_middle(home: ClaudeHome) -> None:
     """While the model answers: Claude hangs up, leaves, and what was said before stays."""
     home.spawn()
     home.say("say amber", "answer 1: amber")
-    home.say("hold on", "held: on")
+    home.hold("on")
     receipt = home.end("stop", "luna")
     assert reached(receipt) == ["exit_keys"]
     assert home.model.hung_up.wait(10)

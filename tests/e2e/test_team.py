@@ -1,4 +1,4 @@
-"""Teams of real Claudes: what a leader's model asks of quell's tools is done, and no more."""
+"""Teams of real Claudes: what a leader's model asks of knell's tools is done, and no more."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from e2e.report import Figures, ToolFigure
 from house import alive, descendants, eventually, state_and_parent
 from scenes import SLEEPS, Played, started
 
-SERVER = "mcp__quell__"
+SERVER = "mcp__knell__"
 LIMIT = 60.0  # seconds for an answer, with two Claudes on a busy machine
 TOOLS = (
     *("agent-status", "answer-shutdown", "claim-task", "complete-task", "explain-agent"),
@@ -32,7 +32,7 @@ FORCED = {"teamName": "red", "agentId": "wendy", "force": True}
 
 
 def allow_tools(home: ClaudeHome) -> None:
-    """As if the person had said once that Claude may use quell's tools unasked."""
+    """As if the person had said once that Claude may use knell's tools unasked."""
     settings = home.house.home / ".claude/settings.json"
     settings.parent.mkdir(exist_ok=True)
     settings.write_text(json.dumps({"permissions": {"allow": [SERVER.rstrip("_")]}}))
@@ -42,7 +42,7 @@ def spawn_leader(home: ClaudeHome, *options: str, args: tuple[str, ...] = ()) ->
     """luna, a Claude, at the head of team red."""
     allow_tools(home)
     luna = home.spawn("luna", *options, args=args)
-    home.quell("team", "create", "red", "--leader", "luna")
+    home.knell("team", "create", "red", "--leader", "luna")
     return luna
 
 
@@ -67,7 +67,7 @@ def family_of(keeper: int, *, at_least: int) -> list[int]:
 
 
 def keeper_of(home: ClaudeHome, agent: str) -> int:
-    [run] = [run for run in home.house.quell.world.store.live_runs() if run.agent == agent]
+    [run] = [run for run in home.house.knell.world.store.runs.live() if run.agent == agent]
     assert run.keeper
     return run.keeper.pid
 
@@ -101,7 +101,7 @@ def told(result: ToolResult, *, success: bool = True) -> dict[str, Any]:
     return answer
 
 
-def letters(home: ClaudeHome, agent: Told) -> list[dict[str, Any]]:
+def messages(home: ClaudeHome, agent: Told) -> list[dict[str, Any]]:
     """Type and sender with the body of what the Claude finds in its inbox."""
     found = told(call(home, agent, "poll-inbox", waitSeconds=20))["messages"]
     return [
@@ -130,7 +130,7 @@ def note(figures: Figures, what: str, result: ToolResult, home: ClaudeHome | Non
     if home is None:
         figures.calls.append(ToolFigure(what, word, result.seconds))
         return
-    receipt = home.house.quell.receipt("wendy").to_json()
+    receipt = home.house.knell.receipt("wendy").to_json()
     rungs = " → ".join(reached(receipt))
     figures.calls.append(ToolFigure(what, word, result.seconds, len(receipt["processes"]), rungs))
 
@@ -140,8 +140,8 @@ def note(figures: Figures, what: str, result: ToolResult, home: ClaudeHome | Non
 
 def test_T28_a_leader_ends_a_member_through_the_tool(home: ClaudeHome, figures: Figures) -> None:
     """A Claude that leads a team ends a member, all of it, with `kill-agent`; its task is free."""
-    config = home.house.root / "quell.mcp.json"
-    config.write_text(home.quell("mcp", "--config", "claude").stdout)
+    config = home.house.root / "knell.mcp.json"
+    config.write_text(home.knell("mcp", "--config", "claude").stdout)
     luna = spawn_leader(home, args=("--mcp-config", str(config)))
     wendy = spawn_wendy(home)
     family = family_of(wendy.keeper, at_least=4)
@@ -153,7 +153,7 @@ def test_T28_a_leader_ends_a_member_through_the_tool(home: ClaudeHome, figures: 
         "reassignedTasks": ["T-1"],
     }
     assert not any(map(alive, [wendy.keeper, *family]))
-    receipt = home.house.quell.receipt("wendy")
+    receipt = home.house.knell.receipt("wendy")
     assert (receipt.proof, receipt.by, receipt.outcome) == ("proven", "agent:luna", "terminated")
     assert {process.pid for process in receipt.processes} == set(family)
     assert receipt.survivors == ()
@@ -179,33 +179,35 @@ def test_C27_a_member_rejects_and_then_approves(home: ClaudeHome, figures: Figur
     add_task(home.house, "T-1")
     assert told(call(home, wendy, "claim-task", taskId="T-1"))
     keeper = keeper_of(home, "wendy")
-    family = family_of(keeper, at_least=4)  # Claude, quell mcp, the stubborn server, its child
+    family = family_of(keeper, at_least=4)  # Claude, knell mcp, the stubborn server, its child
     wish = {"teamName": "red", "agentId": "wendy", "reason": "the sprint is over"}
     asked = call(home, luna, "kill-agent", **wish)
     assert (told(asked)["method"], told(asked)["phase"]) == ("graceful", "requested")
     note(figures, "`kill-agent`", asked)
-    [request] = letters(home, wendy)
+    [request] = messages(home, wendy)
     assert (request["type"], request["from"]) == ("shutdown_request", "luna")
     assert request["reason"] == "the sprint is over"
     no = call(home, wendy, "answer-shutdown", approved=False, reason="one more test")
     assert told(no)["phase"] == "rejected"
     note(figures, "`answer-shutdown`, rejects", no)
-    [answer] = letters(home, luna)
+    [answer] = messages(home, luna)
     assert (answer["from"], answer["approved"]) == ("wendy", False)
     assert answer["reason"] == "one more test"
     lives(home, wendy)
     assert told(call(home, luna, "kill-agent", **wish))["phase"] == "requested"
     twice = told(call(home, luna, "kill-agent", **wish), success=False)
     assert twice["error"] == "Agent already in shutdown. Use force=true to override."
-    begin(home, wendy, "answer-shutdown", approved=True)  # it may not live to be told
+    begin(
+        home, wendy, "answer-shutdown", approved=True, needsSeconds=0
+    )  # it may not live to be told
     eventually(lambda: statuses(home, luna) == ["pending"], LIMIT)
     assert {one.phase for one in requests(home.house)} == {"rejected", "confirmed"}
     assert not any(map(alive, [keeper, *family]))
-    receipt = home.house.quell.receipt("wendy")
+    receipt = home.house.knell.receipt("wendy")
     assert (receipt.proof, receipt.by) == ("proven", "agent:luna")
     assert [one["id"] for one in receipt.tasks] == ["T-1"]
     assert members(home.house) == ["luna"]
-    assert [one["approved"] for one in letters(home, luna)] == [True]
+    assert [one["approved"] for one in messages(home, luna)] == [True]
     lives(home, luna)
     home.end("kill", "luna", "--yes")
 
@@ -214,7 +216,7 @@ def test_T29_a_worker_ends_nobody(home: ClaudeHome, figures: Figures) -> None:
     """A Claude that only works in a team is refused by the tool, and the refusal is on record."""
     allow_tools(home)
     boss = started(home.house, SLEEPS, name="boss")
-    home.quell("team", "create", "red", "--leader", "boss")
+    home.knell("team", "create", "red", "--leader", "boss")
     wendy = spawn_wendy(home)
     family = family_of(wendy.keeper, at_least=4)
     rex = home.spawn("rex", "--team", "red", "--mcp")

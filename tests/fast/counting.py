@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from house import House
 
-# Runs `quell ARGS` in this interpreter and writes down what the interpreter was asked for.
+# Runs `knell ARGS` in this interpreter and writes down what the interpreter was asked for.
 RUNNER = """
 import sys
-path, sys.argv = sys.argv[1], ["quell", *sys.argv[2:]]
+path, sys.argv = sys.argv[1], ["knell", *sys.argv[2:]]
 bare = set(sys.modules)
 opened, started = [], []
 
@@ -23,7 +23,7 @@ def hear(event, args):
         started.append(event)
 
 sys.addaudithook(hear)
-from quell.faces.cli import main
+from knell.faces.cli import main
 try:
     main()
 except SystemExit as end:
@@ -52,11 +52,11 @@ class Cost(NamedTuple):
 
 
 def cost(house: House, *args: str) -> Cost:
-    """Of `quell ARGS`, which must succeed."""
+    """Of `knell ARGS`, which must succeed."""
     told = house.root / "cost.json"
     done = subprocess.run(
         [sys.executable, "-c", RUNNER, str(told), *args],
-        env=house.env, cwd=house.root, capture_output=True, text=True, check=False, timeout=60,
+        env=house.env, cwd=house.root, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert not done.returncode, done.stderr
     document = json.loads(told.read_text())

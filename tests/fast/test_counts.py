@@ -48,7 +48,7 @@ def test_so_does_a_kill_of_many(house: House) -> None:
 
 
 def test_list_looks_once_at_each_agent(house: House) -> None:
-    """`quell list` reads one file of /proc per agent, and none of its own directory."""
+    """`knell list` reads one file of /proc per agent, and none of its own directory."""
     house.spawn(name="luna")
     one = cost(house, "list")
     for name in ("nova", "vega"):

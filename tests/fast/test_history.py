@@ -7,7 +7,7 @@ import pytest
 
 from fast.tracing import statements
 from house import House
-from quell.stores.sqlite import SqliteStore
+from knell.stores.sqlite import SqliteStore
 
 # What grows with every life, or every agent ever heard of. Live runs and orphans are few.
 HISTORY = ("agents", "runs", "events", "receipts", "restarts", "messages", "orchestrator_task")
@@ -16,19 +16,19 @@ ALIASES = {"a": "agents", "r": "runs", "p": "receipts", "e": "events"}
 ASKING = ("SELECT", "UPDATE", "DELETE")
 
 VERBS: dict[str, Callable[[House], object]] = {
-    "list": lambda house: house.quell.list(),
+    "list": lambda house: house.knell.list(),
     "kill": lambda house: house.kill("luna"),
     "kill of an ended one": lambda house: house.kill("vega"),
-    "receipt": lambda house: house.quell.receipt("vega"),
-    "events": lambda house: house.quell.events(),
-    "events of one": lambda house: house.quell.events(agent="vega"),
-    "show": lambda house: house.quell.show("vega"),
+    "receipt": lambda house: house.knell.receipt("vega"),
+    "events": lambda house: house.knell.events(),
+    "events of one": lambda house: house.knell.events(agent="vega"),
+    "show": lambda house: house.knell.show("vega"),
 }
 
 
 def scanned(house: House, sql: str) -> set[str]:
     """The tables of history that SQLite would read from end to end for this."""
-    store = house.quell.world.store
+    store = house.knell.world.store
     assert isinstance(store, SqliteStore)
     plan = [row[-1] for row in store._file.db.execute(f"EXPLAIN QUERY PLAN {sql}")]
     found = {match[1] for step in plan if (match := SCAN.match(step))}
@@ -52,5 +52,5 @@ def test_a_whole_history_would_be_noticed(house: House) -> None:
     """Else the test above would pass for nothing."""
     house.spawn(name="luna")
     with statements(house) as told:
-        house.quell.list(everybody=True)
+        house.knell.list(with_ended=True)
     assert any("agents" in scanned(house, sql) for sql in told if sql.startswith(ASKING))

@@ -8,53 +8,78 @@ import pytest
 
 from fast.counting import cost
 from house import House
-from quell.processes import launching
+from knell.processes import keepers as launching
 
 ENTRY = {
-    *("quell", "quell.api", "quell.config", "quell.core", "quell.core.errors", "quell.disk"),
-    *("quell.faces", "quell.faces.cli", "quell.faces.exits", "quell.faces.plain"),
-    *("quell.faces.say", "quell.wiring"),
+    "knell.core.codes",
+    *("knell", "knell.api", "knell.config", "knell.core", "knell.core.errors", "knell.disk"),
+    *("knell.api.live", "knell.api.verbs"),
+    *("knell.faces", "knell.faces.cli", "knell.faces.exits", "knell.faces.cli.fastpath"),
+    *("knell.faces.cli.output", "knell.wiring"),
 }
 STORE = {
-    *("quell.core.agent", "quell.core.lifecycle", "quell.core.process", "quell.core.run"),
-    *("quell.core.store", "quell.stores", "quell.stores.endings", "quell.stores.failures"),
-    *("quell.stores.opening", "quell.stores.orchestrator", "quell.stores.rows"),
-    *("quell.stores.sqlite", "quell.stores.trail", "quell.stores.transactions"),
-    "quell.stores.watching",
+    *("knell.core.agent", "knell.core.run", "knell.core.process", "knell.core.run"),
+    *("knell.core.ports", "knell.core.ports.store", "knell.stores", "knell.stores.database"),
+    *("knell.stores.records", "knell.stores.runs", "knell.stores.sqlite"),
+    "knell.stores.transactions",
 }
+ENDINGS = {"knell.stores.endings"}
 LOOKING = {
-    *("quell.life", "quell.life.settle", "quell.processes", "quell.processes.cgroup"),
-    *("quell.processes.identity", "quell.processes.kernel", "quell.processes.launching"),
+    *(
+        "knell.life",
+        "knell.life.base",
+        "knell.life.base.members",
+        "knell.life.base.take_in",
+        "knell.processes",
+    ),
+    *("knell.processes.queries", "knell.processes.keepers"),
+    *("knell.processes.os", "knell.processes.os.linux", "knell.processes.os.proc"),
 }
-LIST = ENTRY | STORE | LOOKING | {"quell.faces.listing", "quell.faces.render", "quell.life.view"}
-KILL = ENTRY | STORE | LOOKING | {
-    *("quell.core.cleaning", "quell.core.climbing", "quell.core.death", "quell.core.environment"),
-    *("quell.core.kind", "quell.core.ladder", "quell.core.panes", "quell.core.receipt"),
-    *("quell.core.selector", "quell.core.settings", "quell.core.signs"),
-    *("quell.faces.killing", "quell.faces.render", "quell.faces.told"),
-    *("quell.kinds", "quell.kinds.command", "quell.kinds.enclosing", "quell.life.authority"),
-    "quell.life.before",
-    *("quell.life.caller", "quell.life.capture", "quell.life.choose", "quell.life.conversation"),
-    *("quell.life.ending", "quell.life.exitkeys", "quell.life.kill", "quell.life.mirror"),
-    *("quell.life.orphans", "quell.life.receipts", "quell.life.selfend"),
-    *("quell.places", "quell.places.commands", "quell.places.headless"),
-    *("quell.processes.climb", "quell.processes.climb_kept", "quell.processes.journal"),
-    "quell.processes.schedule",
+LIST = (
+    ENTRY
+    | STORE
+    | LOOKING
+    | {
+        *("knell.faces.text", "knell.faces.text.agents"),
+        *("knell.faces.text.columns", "knell.faces.text.terminal"),
+        *("knell.life.look", "knell.life.look.list", "knell.stores.watch"),
+    }
+)
+KILL = ENTRY | STORE | ENDINGS | LOOKING | {
+    *("knell.core.ending_steps", "knell.core.authority", "knell.core.seal"),
+    *("knell.processes.waiting", "knell.processes.os.cgroup"),
+    *("knell.core.ports.endings", "knell.core.ports.keepers", "knell.core.ports.processes"),
+    "knell.core.death",
+    *("knell.core.environment", "knell.life.end", "knell.life.base.members"),
+    "knell.faces.text",
+    *("knell.core.kind", "knell.core.ladder", "knell.core.ports.terminal", "knell.core.receipt"),
+    *("knell.core.selector", "knell.core.settings"),
+    *("knell.faces.text.terminal", "knell.faces.text.endings"),
+    *("knell.kinds", "knell.kinds.command", "knell.life.base.authority"),
+    "knell.life.end.prepare",
+    *("knell.life.base.caller", "knell.life.base.targets"),
+    *("knell.life.end.engine", "knell.start_end_steps"),
+    *("knell.life.end.kill", "knell.life.base.targets"),
+    *("knell.life.base.members", "knell.life.base.receipts", "knell.core.ending_steps"),
+    *("knell.places", "knell.places.commands", "knell.places.headless"),
+    *("knell.processes.ending.loop", "knell.processes.ending.kept", "knell.processes.journal"),
+    *("knell.processes.ending", "knell.files"),
+    "knell.core.redact",  # no command line is stored with a secret in it
 }  # fmt: skip
-PANE = (KILL - {"quell.places.headless"}) | {
-    *("quell.places.closing", "quell.places.patience", "quell.places.tmux"),
+PANE = (KILL - {"knell.places.headless"}) | {
+    *("knell.places.panes", "knell.places.tmux"),
 }
-# Each takes longer to load than any file of quell; click loads most of them.
+# Each takes longer to load than any file of knell; click loads most of them.
 DEAR = {"click", "inspect", "ast", "tokenize", "uuid", "platform", "gettext", "locale", "difflib"}
 STANDARD = 80  # modules of the standard library, the interpreter's own not counted
 
 
 def ours(modules: set[str]) -> set[str]:
-    return {name for name in modules if name.partition(".")[0] == "quell"}
+    return {name for name in modules if name.partition(".")[0] == "knell"}
 
 
 def test_list_loads_only_what_it_shows(house: House) -> None:
-    """`quell list` loads neither click nor anything that ends somebody."""
+    """`knell list` loads neither click nor anything that ends somebody."""
     house.spawn(name="luna")
     modules = cost(house, "list").modules
     assert ours(modules) - LIST == set()
@@ -64,7 +89,7 @@ def test_list_loads_only_what_it_shows(house: House) -> None:
 
 @pytest.mark.parametrize("place", ["headless", "tmux"])
 def test_kill_loads_only_what_it_needs(house: House, place: str) -> None:
-    """`quell kill` loads neither click nor any place but the agent's own."""
+    """`knell kill` loads neither click nor any place but the agent's own."""
     house.spawn(name="luna", place=place, server="test" if place == "tmux" else "")
     modules = cost(house, "kill", "luna").modules
     assert ours(modules) - (KILL if place == "headless" else PANE) == set()
@@ -82,12 +107,12 @@ def test_a_keeper_starts_without_enums_and_types() -> None:
     """The keeper loads none of the standard library's large modules before its agent runs."""
     folder = str(Path(launching.KEEPER).parent)
     names = ", ".join(sorted(path.stem for path in Path(folder).glob("*.py")))
-    source = f"import sys; sys.path.insert(0, {folder!r}); import {names}\n"
-    source += "look.become_subreaper(); print(open('/proc/self/comm').read(), *sys.modules)"
+    source = f"import sys; sys.path.insert(0, {folder!r}); import keeper, {names}\n"
+    source += "keeper.become_subreaper(); print(open('/proc/self/comm').read(), *sys.modules)"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", source], capture_output=True, text=True, check=True
     )
     name, *modules = done.stdout.split()
-    assert name == "quell-keeper"  # prctl was reached, by whichever way
+    assert name == "knell-keeper"  # prctl was reached, by whichever way
     large = {"enum", "functools", "collections", "re", "typing", "ctypes", "struct", "signal"}
     assert large & set(modules) == set()

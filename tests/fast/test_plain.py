@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quell.faces import plain
-from quell.faces.group import cli
+from knell.faces.cli import fastpath as plain
+from knell.faces.cli.group import cli
 
 WORDS = {
-    "list": ["--all", "-a", "--names", "-q", "--json", "x", "--al", "-aq", "--", "-h", "--all=1"],
+    "list": [
+        *("--all", "-a", "--names", "-q", "--json", "x", "--al", "-aq", "--", "-h", "--all=1"),
+        "--utc",
+    ],
     "kill": [
         *("luna", "all", "tag:dev", "-", "", "--force", "-f", "--grace", "--grace=2", "--grace="),
         *("1.5", "nan", "-1", "1_0", "--reason", "--reason=a b", "--reason=", "--yes", "-y"),
@@ -42,9 +45,8 @@ def test_both_read_the_same(words: list[str]) -> None:
     found = plain.read(words)
     if found is None:
         return
-    verb, targets, given = found
-    if verb == "kill":
-        given = {**given, "targets": targets}
+    _, targets, given = found
+    given = {**given, "targets": targets}
     assert repr(sorted(given.items())) == repr(sorted((by_click(words) or {}).items()))
 
 

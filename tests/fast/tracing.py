@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from house import House
-from quell.stores.sqlite import SqliteStore
+from knell.stores.sqlite import SqliteStore
 
 
 @contextmanager
 def statements(house: House) -> Iterator[list[str]]:
     """Every statement that this house's store is given meanwhile, in one line each."""
-    store = house.quell.world.store
+    store = house.knell.world.store
     assert isinstance(store, SqliteStore)
     db, told = store._file.db, []
     db.set_trace_callback(lambda sql: told.append(" ".join(sql.split())))

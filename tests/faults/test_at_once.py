@@ -14,21 +14,21 @@ from house import House, alive, eventually
 from scenes import DEAF, event_types, started
 
 ROUNDS = 5
-Quelling = subprocess.Popen[str]
+Knelling = subprocess.Popen[str]
 
 
-def begun(house: House, *args: str) -> Quelling:
-    """`quell ARGS`, not waited for."""
+def begun(house: House, *args: str) -> Knelling:
+    """`knell ARGS`, not waited for."""
     return subprocess.Popen(
-        [sys.executable, "-m", "quell", *args],
+        [sys.executable, "-m", "knell", *args],
         env=house.env, cwd=house.root, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
-def over(*commands: Quelling) -> list[tuple[int, str, str]]:
+def over(*commands: Knelling) -> list[tuple[int, str, str]]:
     """Exit code, output and complaints of each."""
-    said = [command.communicate(timeout=90) for command in commands]
+    said = [command.communicate(timeout=300) for command in commands]
     return [(c.returncode, out, err) for c, (out, err) in zip(commands, said, strict=True)]
 
 
@@ -74,7 +74,7 @@ def test_of_two_kills_one_climbs_and_both_tell_the_same(house: House) -> None:
     types = event_types(house)
     assert types.count("life.stopping") == types.count("life.stopped") == 1
     rungs = [
-        event.data["rung"] for event in house.quell.events(agent="luna") if "rung" in event.data
+        event.data["rung"] for event in house.knell.events(agent="luna") if "rung" in event.data
     ]
     assert rungs[0] == "term"
     assert len(rungs) == len(set(rungs)), "no rung is climbed twice"
@@ -138,10 +138,10 @@ def test_a_kill_during_a_spawn_waits_and_ends_what_comes(house: House) -> None:
     assert house.panes() == []
 
 
-def in_its_database(command: Quelling, house: House) -> bool:
+def in_its_database(command: Knelling, house: House) -> bool:
     fds = Path(f"/proc/{command.pid}/fd")
     links = [os.readlink(fd) for fd in fds.iterdir() if fd.is_symlink()]
-    return str(house.state / "quell.db") in links
+    return str(house.state / "knell.db") in links
 
 
 def test_a_spawner_that_dies_half_way_blocks_nobody(house: House) -> None:

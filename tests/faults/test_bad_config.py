@@ -27,7 +27,7 @@ broken = pytest.mark.parametrize(("text", "told"), BROKEN.values(), ids=BROKEN)
 
 
 def written(house: House, text: str | bytes) -> Path:
-    path = house.home / ".config" / "quell" / "config.toml"
+    path = house.home / ".config" / "knell" / "config.toml"
     path.parent.mkdir(parents=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
@@ -52,7 +52,7 @@ def test_no_ending_begins_with_it(house: House, verb: tuple[str, ...]) -> None:
     written(house, "[kill]\ngrace = -1\n")
     what, hint = complaint(house.run(*verb, "luna"), USAGE)
     assert "config.toml" in what
-    assert "mend" in hint
+    assert "correct or remove" in hint
     assert run.process
     assert alive(run.process.pid)
     assert [agent["state"] for agent in house.json("list")["agents"]] == ["running"]
@@ -68,17 +68,17 @@ def test_doctor_says_it_and_goes_on(house: House) -> None:
     written(house, "[kill\n")
     findings = {found["what"]: found for found in house.json("doctor")["findings"]}
     assert not findings["config"]["ok"]
-    assert "not valid TOML" in findings["config"]["told"]
+    assert "not valid TOML" in findings["config"]["text"]
     assert findings["store"]["ok"]
 
 
 @pytest.mark.parametrize("path", ["/no/such/file.toml", "DIRECTORY"])
 def test_a_named_file_must_be_there(house: House, path: str) -> None:
-    house.env["QUELL_CONFIG"] = str(house.root) if path == "DIRECTORY" else path
+    house.env["KNELL_CONFIG"] = str(house.root) if path == "DIRECTORY" else path
     what, hint = complaint(house.run("spawn", "--", "sleep", "100"), USAGE)
-    assert house.env["QUELL_CONFIG"] in what
+    assert house.env["KNELL_CONFIG"] in what
     assert hint
-    del house.env["QUELL_CONFIG"]
+    del house.env["KNELL_CONFIG"]
     assert house.json("list", "--all")["agents"] == []
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from complaints import FAILED, complaint
 from house import House, alive
-from quell.life.watch import Watch, WatchWish
+from knell.life.watch.loop import WatchLoop, WatchWish
 from scenes import SLEEPS, Played, started
 from watchers import ask, heartbeat, last_run, once, told, verdict, wound
 
@@ -82,7 +82,7 @@ def test_beat_says_that_it_cannot(house: House, make: Callable[[Path], None], wh
     before = beat.lstat()
     refused, hint = complaint(house.run("beat", "luna"), FAILED)
     assert refused.startswith(f"cannot beat: {beat}: ")
-    assert "quell doctor" in hint
+    assert "knell doctor" in hint
     assert beat.lstat().st_mtime_ns == before.st_mtime_ns
     target = beat.with_name("elsewhere")
     if target.exists():
@@ -113,15 +113,15 @@ def test_a_time_that_cannot_be_neither_ends_it_nor_keeps_it_for_ever(
 ) -> None:
     luna = beating_at(house, away)
     world = wound(house)
-    [one] = house.quell.judged("luna")
+    [one] = house.knell.verdicts("luna")
     assert one.verdict.activity == "working"
     assert says in str(one.verdict.evidence)
     world.pass_by(100)
-    assert house.quell.judged("luna")[0].verdict.activity == "working"
+    assert house.knell.verdicts("luna")[0].verdict.activity == "unresponsive"
     world.pass_by(100)
-    assert house.quell.judged("luna")[0].verdict.activity == "stalled"
+    assert house.knell.verdicts("luna")[0].verdict.activity == "stalled"
     os.utime(heartbeat(house, luna.run))
-    assert house.quell.judged("luna")[0].verdict.activity == "working"
+    assert house.knell.verdicts("luna")[0].verdict.activity == "working"
 
 
 @pytest.mark.parametrize(("away", "says"), ODD_TIMES.values(), ids=ODD_TIMES)
@@ -169,11 +169,11 @@ def test_a_memory_of_another_boot_ages_nobody(house: House) -> None:
     luna = started(house, SLEEPS)
     heartbeat(house, luna.run).touch()
     world = wound(house)
-    house.quell.judged("luna")
+    house.knell.verdicts("luna")
     [(memory,)] = ask(house, "SELECT memory FROM instances")
     ask(house, "UPDATE instances SET memory = ?", memory.replace(world.clock().boot, "another"))
     world.pass_by(1000)
-    [one] = house.quell.judged("luna")
+    [one] = house.knell.verdicts("luna")
     assert one.verdict.activity == "working"
 
 
@@ -195,7 +195,7 @@ def test_many_odd_ones_do_not_keep_the_others_from_being_judged(house: House) ->
     luna = started(house, SLEEPS)
     heartbeat(house, luna.run).touch()
     world = wound(house)
-    watch = Watch(world, WatchWish("kill"))
+    watch = WatchLoop(world, WatchWish("kill"))
     for _ in range(10):
         list(watch.round())
         world.pass_by(15)

@@ -29,7 +29,7 @@ BAD = {
 
 def nothing_began(house: House) -> bool:
     runs = house.state / "runs"
-    return not house.quell.events() and not (runs.exists() and list(runs.iterdir()))
+    return not house.knell.events() and not (runs.exists() and list(runs.iterdir()))
 
 
 @pytest.mark.parametrize("name", BAD.values(), ids=BAD)
@@ -66,7 +66,7 @@ def test_a_name_that_runs_is_refused_and_the_first_lives_on(house: House) -> Non
     assert first.returncode == 0
     what, hint = complaint(house.run("spawn", "--name", "luna", "--", "sleep", "100"), 1)
     assert what == "'luna' is still running"
-    assert "quell kill luna" in hint
+    assert "knell kill luna" in hint
     assert [agent["name"] for agent in house.json("list")["agents"]] == ["luna"]
     assert len(house.json("show", "luna")["runs"]) == 1
 

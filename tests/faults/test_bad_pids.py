@@ -9,8 +9,9 @@ import pytest
 
 from complaints import FAILED, complaint
 from house import House, alive
-from quell.core.process import process_text
-from quell.processes import cgroup, identity
+from knell.processes.os import cgroup, system
+from knell.stores.records import process_text
+from needs import skip_without
 from scenes import SLEEPS, end, stranger
 from unprivileged import handed_over, unprivileged
 
@@ -18,7 +19,7 @@ HUGE = str(2**22 + 1)  # above the kernel's own limit
 
 
 def sleeper(house: House) -> int:
-    """A process that quell knows nothing of."""
+    """A process that knell knows nothing of."""
     return stranger(house, SLEEPS)[0]
 
 
@@ -36,11 +37,11 @@ def test_nor_are_they_adopted(house: House, target: str) -> None:
 
 @pytest.mark.parametrize("verb", ["kill", "adopt"])
 def test_our_own_pid_is_refused(house: House, verb: str) -> None:
-    """`exec` keeps the pid, so the shell's own number is quell's."""
-    line = f'exec "{sys.executable}" -m quell {verb} $$'
+    """`exec` keeps the pid, so the shell's own number is knell's."""
+    line = f'exec "{sys.executable}" -m knell {verb} $$'
     done = subprocess.run(
         ["sh", "-c", line], env=house.env, cwd=house.root, capture_output=True, text=True,
-        check=False, timeout=60,
+        check=False, timeout=300,
     )  # fmt: skip
     what, _ = complaint(done, FAILED)
     assert "runs this command" in what
@@ -75,7 +76,7 @@ def test_a_stranger_is_refused_by_name_and_not_signalled(house: House) -> None:
     pid = sleeper(house)
     what, hint = complaint(house.run("kill", str(pid)), FAILED)
     assert f"PID {pid} is not an agent's" in what
-    assert f"quell adopt {pid}" in hint
+    assert f"knell adopt {pid}" in hint
     assert alive(pid)
     end(pid)
 
@@ -98,7 +99,7 @@ def test_what_another_run_owns_is_not_adopted(house: House) -> None:
 def test_a_member_that_was_not_written_down_means_its_agent(house: House) -> None:
     """The stamp says whose it is: no refusal, and no signal to that process alone."""
     run = house.spawn("plain", name="luna").run
-    child = next(m.process.pid for m in house.quell.show("luna").members if m.via == "stamp")
+    child = next(m.process.pid for m in house.knell.show("luna").members if m.via == "stamp")
     done = house.run("kill", str(child))
     assert done.returncode == 0, done.stderr
     assert run.process
@@ -111,8 +112,7 @@ def test_a_member_that_was_not_written_down_means_its_agent(house: House) -> Non
 @pytest.fixture
 def shared(house: House) -> House:
     """The house of somebody without rights over the processes of this test."""
-    if os.geteuid():
-        pytest.skip("needs root: only root can start processes of two users")
+    skip_without("needs_root")
     return handed_over(house)
 
 
@@ -125,7 +125,7 @@ def test_another_users_pid_is_refused(shared: House) -> None:
 
 
 def test_H30_H37_another_users_agent_is_denied_and_stays_on_record(shared: House) -> None:
-    """The kernel refuses; quell says so, exits 1, and goes on counting it as alive."""
+    """The kernel refuses; knell says so, exits 1, and goes on counting it as alive."""
     pid = sleeper(shared)
     adopted = unprivileged(shared, "adopt", "--name", "luna", str(pid))
     assert adopted.returncode == 0, adopted.stderr
@@ -146,14 +146,14 @@ def reused(house: House, pid: int, *, told_by: str = "start") -> None:
 
     Within one tick of the clock the start is the same; then only the pidfd's inode tells.
     """
-    now = identity.identify(pid)
+    now = system.identify(pid)
     assert now
     if told_by == "inode" and not now.inode:
         pytest.skip("this kernel's pidfds have no inode of their own")
     before = now._replace(start=now.start - 1, inode=0)
     if told_by == "inode":
         before = now._replace(inode=now.inode - 1)
-    with sqlite3.connect(house.state / "quell.db") as db:
+    with sqlite3.connect(house.state / "knell.db") as db:
         changed = db.execute("UPDATE runs SET process = ?", [process_text(before)])
         assert changed.rowcount == 1
         [(leaf,)] = db.execute("SELECT cgroup FROM runs").fetchall()
@@ -189,7 +189,7 @@ def test_an_orphan_whose_pid_was_reused_is_forgotten_not_signalled(house: House)
     pid = sleeper(house)
     assert house.run("adopt", "--name", "luna", str(pid)).returncode == 0
     assert house.run("stop", "--mode", "soft", "luna").returncode == 0
-    with sqlite3.connect(house.state / "quell.db") as db:
+    with sqlite3.connect(house.state / "knell.db") as db:
         changed = db.execute("UPDATE orphans SET start = start - 1, inode = 0")
         assert changed.rowcount == 1
     db.close()

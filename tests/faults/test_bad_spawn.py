@@ -19,7 +19,7 @@ def test_a_command_that_does_not_exist(house: House, where: tuple[str, ...]) -> 
     args = ("spawn", "--name", "luna", *where, "--", "/no/such/command")
     what, hint = complaint(house.run(*args), FAILED)
     assert what == "'luna' did not start: cannot start /no/such/command: No such file or directory"
-    assert hint == "quell receipt luna has the record"
+    assert hint == "knell receipt luna has the record"
     [agent] = house.json("list", "--all")["agents"]
     assert (agent["state"], agent["outcome"], agent["reason"]) == ("ended", "failed", "not_started")
     receipt = house.json("receipt", "luna")
@@ -76,8 +76,8 @@ def from_a_deleted_directory(house: House, *args: str) -> subprocess.CompletedPr
     gone.mkdir()
     line = 'cd "$0" && rmdir "$0" && exec "$@"'
     return subprocess.run(
-        ["sh", "-c", line, str(gone), sys.executable, "-m", "quell", *args],
-        env=house.env, cwd=house.root, capture_output=True, text=True, check=False, timeout=60,
+        ["sh", "-c", line, str(gone), sys.executable, "-m", "knell", *args],
+        env=house.env, cwd=house.root, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def test_a_caller_whose_own_directory_is_gone(house: House) -> None:
     what, hint = complaint(from_a_deleted_directory(house, "spawn", "--", "sleep", "100"), USAGE)
     assert what == "the directory you are in was deleted"
     assert "--cwd" in hint
-    assert house.quell.events() == []
+    assert house.knell.events() == []
 
 
 def test_a_spawn_elsewhere_and_a_kill_need_no_directory_to_stand_in(house: House) -> None:
@@ -101,14 +101,14 @@ def test_a_spawn_elsewhere_and_a_kill_need_no_directory_to_stand_in(house: House
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        ((), "nothing to start"),
+        ((), "no agent to start"),
         (("--count", "0", "--", "true"), "--count 0 is not between"),
         (("--count", "1001", "--", "true"), "--count 1001 is not between"),
         (("--count", "x", "--", "true"), "'x' is not a valid integer"),
         (("--env", "=x", "--", "true"), "--env '=x' is not NAME=VALUE"),
         (("--grace", "-1", "--", "true"), "a wait of -1.0 seconds"),
         (("--grace", "nan", "--", "true"), "a wait of nan seconds"),
-        (("--in", "emacs", "--", "true"), "'emacs' is not one of"),
+        (("--in", "emacs", "--", "true"), "no place is called 'emacs'"),
         (("--nmae", "luna", "--", "true"), "No such option"),
         (("--name", "x", "claude", "--tag", "dev"), "--tag stands after claude"),
     ],
@@ -118,22 +118,21 @@ def test_a_bad_option_is_said_before_anything_exists(
 ) -> None:
     what, _ = complaint(house.run("spawn", *args), USAGE)
     assert told in what
-    assert house.quell.events() == []
+    assert house.knell.events() == []
 
 
 def test_a_null_byte_can_reach_no_command(house: House) -> None:
     """The shell cannot pass one; a program that uses the API can."""
-    from quell.core.errors import BadRequest
-    from quell.life.spawn import Wish
+    from knell.core.errors import BadRequest
 
-    for wish in (
-        Wish("command", ("sleep", "1\0 2")),
-        Wish("command", ("true",), env=(("A", "x\0y"),)),
-        Wish("command", ("true",), cwd="/tmp\0x"),
-    ):
-        with pytest.raises(BadRequest):
-            house.quell.spawn(wish._replace(place="headless"))
-    assert house.quell.events() == []
+    spawn = house.knell.spawn
+    with pytest.raises(BadRequest):
+        spawn(command=["sleep", "1\0 2"], place="headless")
+    with pytest.raises(BadRequest):
+        spawn(command=["true"], env={"A": "x\0y"}, place="headless")
+    with pytest.raises(BadRequest):
+        spawn(command=["true"], cwd="/tmp\0x", place="headless")
+    assert house.knell.events() == []
 
 
 def test_run_says_the_same_and_exits_as_a_shell_would(house: House) -> None:

@@ -71,9 +71,9 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "corrupt inside": (garbage_behind_the_head, "damaged"),
     "truncated": (cut_in_the_middle, "damaged"),
     "truncated to a few bytes": (cut_to_a_few_bytes, "is not a database"),
-    "newer than us": (from_the_future, "newer quell (schema 9999"),
+    "newer than us": (from_the_future, "newer knell (schema 9999"),
     "of another program": (of_another_program, "of another program"),
-    "without a table": (without_its_tables, "not as quell left it"),
+    "without a table": (without_its_tables, "not as knell left it"),
     "a directory": (a_directory, "is a directory"),
 }
 each_damage = pytest.mark.parametrize(("damage", "told"), DAMAGE.values(), ids=DAMAGE)
@@ -83,8 +83,8 @@ each_damage = pytest.mark.parametrize(("damage", "told"), DAMAGE.values(), ids=D
 def db(house: House) -> Path:
     """The database, once luna is on record, with no connection of ours open."""
     house.spawn(name="luna")
-    house.quell.close()
-    return house.state / "quell.db"
+    house.knell.close()
+    return house.state / "knell.db"
 
 
 @each_damage
@@ -100,7 +100,7 @@ def test_one_error_and_nothing_is_lost(
         assert told in what
         assert str(db) in what
         assert hint
-    assert (db.read_bytes() if db.is_file() else b"") == bad, "quell left it as it was"
+    assert (db.read_bytes() if db.is_file() else b"") == bad, "knell left it as it was"
     assert alive(pid)
     if db.is_dir():
         db.rmdir()
@@ -127,7 +127,7 @@ def test_doctor_says_it_and_goes_on(house: House, db: Path) -> None:
     cut_to_a_few_bytes(db)
     findings = {found["what"]: found for found in house.json("doctor")["findings"]}
     assert not findings["store"]["ok"]
-    assert "is not a database" in findings["store"]["told"]
+    assert "is not a database" in findings["store"]["text"]
     assert findings["store"]["hint"]
     db.write_bytes(good)
 
@@ -141,15 +141,15 @@ def test_a_record_that_makes_no_sense_is_said_with_its_file(house: House, db: Pa
 
 
 def test_the_state_directory_is_a_file(house: House) -> None:
-    house.env["QUELL_HOME"] = str(house.root / "file")
+    house.env["KNELL_HOME"] = str(house.root / "file")
     (house.root / "file").touch()
     what, hint = complaint(house.run("list"), FAILED)
     assert "file" in what
-    assert "QUELL_HOME" in hint
+    assert "KNELL_HOME" in hint
 
 
 def test_a_state_directory_that_nobody_can_make(house: House) -> None:
-    house.env["QUELL_HOME"] = "/proc/quell"
+    house.env["KNELL_HOME"] = "/proc/knell"
     what, hint = complaint(house.run("list"), FAILED)
-    assert "cannot make /proc/quell" in what
-    assert "QUELL_HOME" in hint
+    assert "cannot make /proc/knell" in what
+    assert "KNELL_HOME" in hint

@@ -9,6 +9,7 @@ import pytest
 
 from complaints import FAILED, complaint
 from house import House, alive, eventually
+from needs import skip_without
 
 SIZE = "2m"
 
@@ -20,6 +21,7 @@ def small(house: House) -> Iterator[House]:
         ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=700", "tmpfs", str(house.state)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+    skip_without("needs_root")
     if mounted.returncode:
         pytest.skip(f"this machine lets us mount no small disk: {mounted.stderr.strip()}")
     try:

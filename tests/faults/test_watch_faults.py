@@ -35,7 +35,7 @@ from watchers import (
 
 KILLS = 12
 CRASHES = (
-    "with open('lives', 'a') as file: file.write(os.environ['QUELL_RUN'] + '\\n')\n"
+    "with open('lives', 'a') as file: file.write(os.environ['KNELL_RUN'] + '\\n')\n"
     "tell()\nos._exit(7)"
 )
 
@@ -43,6 +43,7 @@ CRASHES = (
 # -- killed at any moment ----------------------------------------------------------------------
 
 
+@pytest.mark.stress  # at moments that chance chooses
 def test_a_watcher_killed_at_any_moment_leaves_nothing_undone(house: House) -> None:
     healthy = started(house, BEATS_ON, name="healthy", restart=3)
     stalled = [started(house, BEATS_ONCE, name=f"stalled-{n}", tag="night") for n in range(2)]
@@ -82,24 +83,25 @@ def in_its_database(pid: int, house: House) -> bool:
         links = [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()]
     except OSError:
         return False
-    return str(house.state / "quell.db") in links
+    return str(house.state / "knell.db") in links
 
 
 CLAIMS_AND_DIES = """
 import os, signal, sys
-from quell import Quell
-from quell.core.lifecycle import Outcome
-from quell.core.run import Ending
-world = Quell().world
+from knell import Knell
+from knell.core.run import Outcome
+from knell.core.ports.store import ClaimRequest
+from knell.core.run import Ending
+world = Knell()._world
 ending = Ending(Outcome.KILLED, "operator", "killed", "left")
-world.store.claim(sys.argv[1], ending, world.kernel.me(), None)
+world.store.endings.claim([ClaimRequest(sys.argv[1], ending)], world.processes.me())
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def claimed_and_left(house: House, played: Played) -> None:
     argv = [sys.executable, "-c", CLAIMS_AND_DIES, played.run.id]
-    subprocess.run(argv, env=house.env, check=False, timeout=60)
+    subprocess.run(argv, env=house.env, check=False, timeout=300)
 
 
 def with_task(house: House, played: Played) -> None:
@@ -122,9 +124,9 @@ def pids_left(house: House, stalled: list[Played]) -> None:
 
 def everything_accounted_for(house: House) -> None:
     """Whoever lives is on record as running, and whoever has ended, ended once and wholly."""
-    world = house.quell.world
-    live = {run.id: run for run in world.store.live_runs()}
-    every = [run for agent in world.store.agents() for run in runs(house, agent.name)]
+    world = house.knell.world
+    live = {run.id: run for run in world.store.runs.live()}
+    every = [run for agent in world.store.runs.agents() for run in runs(house, agent.name)]
     for run in live.values():
         assert run.state == "running", run
         assert run.owner is None, run
@@ -133,8 +135,8 @@ def everything_accounted_for(house: House) -> None:
         if run.id not in live:
             assert run.ending, run
             assert farewells[run.id] == 1, run
-            assert world.store.receipt(run.id), run
-    stamped = {run for run, members in world.kernel.stamps().items() if members}
+            assert world.store.endings.receipt(run.id), run
+    stamped = {run for run, members in world.processes.stamped().items() if members}
     ours = {run.id for run in every}
     assert stamped & ours <= set(live), "a process of an ended run is alive"
 
@@ -158,7 +160,7 @@ def restarts_once(house: House) -> None:
 @contextlib.contextmanager
 def locked(house: House) -> Iterator[None]:
     """Another program that writes, and does not finish."""
-    with contextlib.closing(sqlite3.connect(house.state / "quell.db", isolation_level=None)) as db:
+    with contextlib.closing(sqlite3.connect(house.state / "knell.db", isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         yield
         db.execute("ROLLBACK")
@@ -186,14 +188,14 @@ def test_a_store_that_is_locked_is_said_and_outlasted(house: House) -> None:
 
 def test_a_database_that_is_moved_away_is_said_and_back_is_used_again(house: House) -> None:
     luna = started(house, EXITS_WHEN_TOLD)
-    db, aside = house.state / "quell.db", house.root / "aside"
+    db, aside = house.state / "knell.db", house.root / "aside"
     aside.mkdir()
     with watching(house) as watch:
-        db.rename(aside / "quell.db")
+        db.rename(aside / "knell.db")
         watch.complaint("trouble: ", "moved or deleted")
         assert watch.process.poll() is None
         assert not db.exists(), "nothing is made in its place"
-        (aside / "quell.db").rename(db)
+        (aside / "knell.db").rename(db)
         let_exit(house, 0)
         watch.line("life.stopped", "luna")
     gone(luna.pid)
@@ -202,8 +204,8 @@ def test_a_database_that_is_moved_away_is_said_and_back_is_used_again(house: Hou
 def test_a_database_that_was_deleted_is_made_anew_and_watched(house: House) -> None:
     before = started(house, SLEEPS, name="before")
     with watching(house) as watch:
-        house.quell.close()
-        for name in ("quell.db", "quell.db-wal", "quell.db-shm"):
+        house.knell.close()
+        for name in ("knell.db", "knell.db-wal", "knell.db-shm"):
             (house.state / name).unlink(missing_ok=True)
         watch.complaint("trouble: ", "moved or deleted")
         luna = started(house, EXITS_WHEN_TOLD)
@@ -217,9 +219,9 @@ def test_a_database_that_was_deleted_is_made_anew_and_watched(house: House) -> N
 def test_a_database_that_is_damaged_while_it_is_watched(house: House) -> None:
     """It says so, or has what it needs in memory; in no case does it fall over."""
     luna = started(house, EXITS_WHEN_TOLD)
-    db = house.state / "quell.db"
+    db = house.state / "knell.db"
     with watching(house) as watch:
-        house.quell.close()
+        house.knell.close()
         with contextlib.closing(sqlite3.connect(db)) as copied:
             good = copied.serialize()
         with db.open("r+b") as file:
@@ -234,7 +236,7 @@ def test_a_database_that_is_damaged_while_it_is_watched(house: House) -> None:
         )
         assert watch.end() in {-signal.SIGTERM, FAILED}
     assert "Traceback" not in watch.err
-    for path in house.state.glob("quell.db*"):
+    for path in house.state.glob("knell.db*"):
         path.unlink()
     db.write_bytes(good)
     gone(luna.pid, luna.keeper)
@@ -244,19 +246,19 @@ def test_a_database_that_is_damaged_while_it_is_watched(house: House) -> None:
 def test_a_database_that_is_none_is_an_error_before_anybody_is_watched(
     house: House, words: tuple[str, ...]
 ) -> None:
-    (house.state / "quell.db").write_bytes(b"not a database at all" * 400)
+    (house.state / "knell.db").write_bytes(b"not a database at all" * 400)
     what, _ = complaint(house.run("watch", *words), FAILED)
     assert "is not a database" in what
 
 
 def test_a_state_directory_that_cannot_be_made(house: House) -> None:
-    house.env["QUELL_HOME"] = "/proc/quell"
+    house.env["KNELL_HOME"] = "/proc/knell"
     complaint(house.run("watch"), FAILED)
 
 
 @pytest.mark.parametrize("host", ["a/b", "..", "x" * 300, "a b\n"])
 def test_a_host_that_is_no_name_of_a_file(house: House, host: str) -> None:
-    house.env["QUELL_HOST"] = host
+    house.env["KNELL_HOST"] = host
     with watching(house) as watch:
         watch.round()
     assert not [p for p in house.root.iterdir() if p.name.endswith(".lock")]
@@ -287,7 +289,7 @@ def test_a_broken_config_is_an_error_before_anybody_is_watched(house: House, tex
         assert hint
     assert alive(luna.pid)
     assert ask(house, "SELECT * FROM watchers") == []
-    del house.env["QUELL_CONFIG"]
+    del house.env["KNELL_CONFIG"]
 
 
 def test_settings_that_change_while_it_watches_do_not_break_it(house: House) -> None:
@@ -298,7 +300,7 @@ def test_settings_that_change_while_it_watches_do_not_break_it(house: House) -> 
         watch.round()
         let_exit(house, 0)
         watch.line("life.stopped", "luna")
-    del house.env["QUELL_CONFIG"]
+    del house.env["KNELL_CONFIG"]
     gone(luna.pid)
 
 
@@ -308,18 +310,18 @@ def test_settings_that_change_while_it_watches_do_not_break_it(house: House) -> 
 def test_the_directory_in_which_it_was_started_is_deleted(house: House) -> None:
     folder = house.root / "gone"
     folder.mkdir()
-    argv = [sys.executable, "-m", "quell", "watch", "--interval", "0.1"]
+    argv = [sys.executable, "-m", "knell", "watch", "--interval", "0.1"]
     with (house.root / "err").open("w") as err:
         watch = subprocess.Popen(argv, env=house.env, cwd=folder, stdout=err, stderr=err)
-    store = house.quell.world.store
+    store = house.knell.world.store
     host = os.uname().nodename
-    eventually(lambda: store.watcher(host))
+    eventually(lambda: store.watch.watcher(host))
     folder.rmdir()
     luna = started(house, EXITS_WHEN_TOLD)
     let_exit(house, 0)
     eventually(lambda: not last_run(house).live)
     watch.kill()
-    watch.wait(timeout=20)
+    watch.wait(timeout=300)
     assert "Traceback" not in (house.root / "err").read_text()
     gone(luna.pid)
 
@@ -328,7 +330,7 @@ def test_agents_that_come_and_go_all_the_time(house: House) -> None:
     """Deaths in the middle of a round, many times; every one is taken in, once."""
     with watching(house, "--interval", "0.05") as watch:
         for number in range(8):
-            words = ("spawn", "--name", f"brief-{number}", "--", "sh", "-c", "exit 3")
+            words = ("spawn", "--name", f"brief-{number}", "--", "sh", "-c", "sleep 0.5; exit 3")
             assert house.run(*words).returncode == 0
         for number in range(8):
             watch.line("life.stopped", f"brief-{number}")

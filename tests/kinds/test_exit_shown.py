@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from quell.kinds.claude import KIND
+from knell.kinds.claude import KIND
 
 RULE = "─" * 40
 SIGN = "\u276f"
@@ -54,3 +54,15 @@ def test_enter_follows_where_the_exit_keys_stand_alone(name: str) -> None:
 @pytest.mark.parametrize("name", DOUBTFUL)
 def test_enter_does_not_follow_anywhere_else(name: str) -> None:
     assert not re.search(KIND.exit_shown, DOUBTFUL[name])
+
+
+NOT_A_PROMPT = (
+    "nothing", "a shell command", "a shell command, below an older prompt", "only in the past",
+    "a question", "a question below a prompt", "the settings",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*SURE, *DOUBTFUL])
+def test_R4_the_exit_keys_are_typed_into_a_prompt_only(name: str) -> None:
+    screen = (SURE | DOUBTFUL)[name]
+    assert bool(re.search(KIND.prompt_shown, screen)) is (name not in NOT_A_PROMPT)

@@ -25,7 +25,7 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
-def wait_until(fact: Fact, seconds: float = 20.0) -> None:
+def wait_until(fact: Fact, seconds: float = 200.0) -> None:
     deadline = time.monotonic() + seconds
     while not fact():
         assert time.monotonic() < deadline, f"did not become true within {seconds} s"
@@ -122,7 +122,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGCONT)
         process.terminate()
-    process.wait(20)
+    process.wait(300)
     wait_until(lambda: not any(alive(pid) for pid in below))
 
 

@@ -5,15 +5,15 @@ import sys
 
 import pytest
 
-from quell import places
-from quell.core.errors import BadRequest
-from quell.core.ports import Terminal
+from knell import places
+from knell.core.errors import BadRequest
+from knell.core.ports.terminal import Terminal
 
 # What a start must not pay for unless it uses it.
 DEAR = {"asyncio", "dataclasses", "inspect", "json", "shutil", "socket", "subprocess", "tempfile"}
 
 
-@pytest.mark.parametrize("name", places.NAMES)
+@pytest.mark.parametrize("name", places.BUILT_IN)
 def test_every_place_is_had_by_its_name(name: str) -> None:
     place: Terminal = places.named(name, {})
     assert place.name == name
@@ -22,7 +22,7 @@ def test_every_place_is_had_by_its_name(name: str) -> None:
 def test_an_unknown_place_is_refused_with_the_names() -> None:
     with pytest.raises(BadRequest) as refused:
         places.named("screen", {})
-    assert all(name in refused.value.hint for name in places.NAMES)
+    assert all(name in refused.value.hint for name in places.BUILT_IN)
 
 
 @pytest.mark.parametrize(
@@ -40,16 +40,17 @@ def test_the_innermost_terminal_is_taken(env: dict[str, str], name: str) -> None
     assert places.detect(env) == name
 
 
-@pytest.mark.parametrize("name", places.NAMES)
+@pytest.mark.parametrize("name", places.BUILT_IN)
 def test_naming_one_place_imports_that_one(name: str) -> None:
     script = (
-        "import sys\nfrom quell import places\nimport quell.core.ports\nbefore = set(sys.modules)\n"
+        "import sys\nfrom knell import places\nimport knell.core.ports.world\n"
+        "before = set(sys.modules)\n"
         f"places.named({name!r}, {{}})\nprint(*(set(sys.modules) - before))"
     )
     told = subprocess.run(
         [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True
     )
     loaded = set(told.stdout.split())
-    others = {f"quell.places.{other}" for other in places.NAMES if other != name}
+    others = {f"knell.places.{other}" for other in places.BUILT_IN if other != name}
     needed = {"json"} if name in {"kitty", "wezterm"} else set()
     assert loaded & (others | DEAR - needed) == set()

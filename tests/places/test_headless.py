@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from quell.core.errors import PlaceFailed
-from quell.core.panes import Absent, Closing, Launch
-from quell.core.run import Place
-from quell.places.headless import Headless
-from quell.places.terminal import ThisTerminal, here
+from knell.core.errors import PlaceFailed
+from knell.core.ports.terminal import Absent, Closing, Launch
+from knell.core.run import Place
+from knell.places.headless import Headless
+from knell.places.this_terminal import ThisTerminal, here
 
 Eventually = Callable[[Callable[[], object]], None]
 
@@ -88,8 +88,8 @@ def test_none_of_our_files_and_signals_are_passed_on(daemon: Any, folder: Path) 
 
 
 def test_it_does_not_pass_for_a_member_of_the_callers_run(daemon: Any) -> None:
-    _, told = daemon(Headless({**os.environ, "QUELL_RUN": "other", "KEPT": "1"}))
-    assert [name for name in told["env"] if name.startswith("QUELL_")] == []
+    _, told = daemon(Headless({**os.environ, "KNELL_RUN": "other", "KEPT": "1"}))
+    assert [name for name in told["env"] if name.startswith("KNELL_")] == []
     assert told["env"]["KEPT"] == "1"
 
 
@@ -145,7 +145,7 @@ def test_there_is_no_pane(plug: Headless | ThisTerminal) -> None:
     assert not plug.has_panes
     assert isinstance(plug.look(place, "r1"), Absent)
     with pytest.raises(PlaceFailed):
-        plug.type_line(place, (), "/exit")
+        plug.type_text(place, "/exit")
     with pytest.raises(PlaceFailed):
         plug.adopt("%0", "", "r1")
 
@@ -158,7 +158,7 @@ def test_closing_nothing_is_done_at_once() -> None:
 
 
 def test_our_own_terminal_is_never_opened_and_never_closed(folder: Path) -> None:
-    with pytest.raises(PlaceFailed, match="quell run"):
+    with pytest.raises(PlaceFailed, match="knell run"):
         ThisTerminal({}).open(launch(folder, "true"))
     closing = ThisTerminal({}).close(Place("terminal"), "r1")
     assert (closing.closed, closing.retry) == (False, "")

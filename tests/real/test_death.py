@@ -13,11 +13,12 @@ import pytest
 
 from house import House, alive, eventually
 from keepers import kept
-from quell.core.agent import Agent
-from quell.core.kind import Helper, Kind
-from quell.core.lifecycle import Outcome, State
-from quell.core.run import Ending, Place, Run
-from quell.processes.journal import read_journal
+from knell.core.agent import Agent
+from knell.core.kind import Helper, Kind
+from knell.core.ports.store import ClaimRequest
+from knell.core.run import Ending, Outcome, Place, Run, State
+from knell.processes.journal import read_journal
+from needs import skip_without
 from scenes import SLEEPS, Played, end, removed, started
 
 IN_TMUX: dict[str, Any] = {"place": "tmux", "server": "test"}
@@ -70,11 +71,11 @@ def test_what_could_not_be_started(house: House) -> None:
 
 
 def test_what_was_written_down_and_never_seen(house: House) -> None:
-    world = house.quell.world
-    dead = world.kernel.me()._replace(start=1, inode=0)
+    world = house.knell.world
+    dead = world.processes.me()._replace(start=1, inode=0)
     place = Place("headless")
     run = Run(world.new_id(), "ghost", world.host, State.SPAWNING, place, world.now(), owner=dead)
-    world.store.add_run(Agent("ghost", "command", "/"), run)
+    world.store.runs.add(Agent("ghost", "command", "/"), run)
     assert house.run("stop", "ghost").returncode == 0
     death = house.json("receipt", "ghost")["death"]
     assert death["sentence"] == "never started: no process of it is on record"
@@ -103,7 +104,7 @@ def test_a_kill_by_a_stranger_is_not_ours_and_not_for_memory(house: House) -> No
     assert (death["how"], death["signal"], death["sent_by"]) == (
         "signal",
         "SIGKILL",
-        "not by quell",
+        "not by knell",
     )
     assert death["evidence"][0] == "its keeper saw SIGKILL"
     assert any(told.startswith("/proc/vmstat: ") for told in death["evidence"])
@@ -115,37 +116,38 @@ def test_a_signal_to_the_keeper_is_a_strangers_too(house: House) -> None:
     luna = started(house, SLEEPS)
     os.kill(luna.keeper, signal.SIGTERM)
     death = gone(house, luna)["death"]
-    assert (death["how"], death["sent_by"]) == ("signal", "not by quell")
+    assert (death["how"], death["sent_by"]) == ("signal", "not by knell")
     assert "to its keeper" in death["sentence"]
 
 
-def test_killed_by_quell_says_for_whom_and_why(house: House) -> None:
+def test_killed_by_knell_says_for_whom_and_why(house: House) -> None:
     started(house, SLEEPS)
     assert house.run("kill", "--reason", "too slow", "luna").returncode == 0
     death = house.json("receipt", "luna")["death"]
-    assert (death["how"], death["signal"]) == ("ended by us", "SIGTERM")
-    assert death["sent_by"] == "quell, for operator (killed: too slow)"
+    assert (death["how"], death["signal"]) == ("ended by knell", "SIGTERM")
+    assert death["sent_by"] == "knell, for operator (killed: too slow)"
     assert death["suspects"] == []
     assert death["sentence"].startswith(
-        "ended by us: operator asked (killed: too slow), SIGTERM, after "
+        "ended by knell: operator asked (killed: too slow), SIGTERM, after "
     )
 
 
 def claimed_by_the_dead(house: House, played: Played) -> None:
     """Somebody set out to kill it and did not live to tell."""
-    world = house.quell.world
-    killer = world.kernel.me()._replace(start=1, inode=0)
-    world.store.claim(played.run.id, Ending(Outcome.KILLED, "operator", "killed"), killer, None)
+    world = house.knell.world
+    killer = world.processes.me()._replace(start=1, inode=0)
+    ending = Ending(Outcome.KILLED, "operator", "killed")
+    world.store.endings.claim([ClaimRequest(played.run.id, ending)], killer)
 
 
-@pytest.mark.parametrize(("rung", "how"), [("kill", "ended by us"), ("", "lost")])
+@pytest.mark.parametrize(("rung", "how"), [("kill", "ended by knell"), ("", "lost")])
 def test_a_killer_that_died_with_everybody_gets_no_more_credit_than_its_rungs(
     house: House, rung: str, how: str
 ) -> None:
     luna = started(house, SLEEPS)
     claimed_by_the_dead(house, luna)
     if rung:
-        house.quell.world.store.climbing([(luna.run.id, rung)])
+        house.knell.world.store.endings.record_rungs([(luna.run, rung)])
     end(luna.keeper)
     end(luna.pid)
     assert house.json("receipt", "luna")["death"]["how"] == how
@@ -155,10 +157,10 @@ def test_a_kill_whose_killer_died_is_still_ours(house: House) -> None:
     """The keeper finishes what was asked; whoever comes next writes it down."""
     luna = started(house, SLEEPS)
     claimed_by_the_dead(house, luna)
-    house.quell.world.kernel.cancel(house.quell.world.rundir(luna.run.id))
+    house.knell.world.keepers.cancel(house.knell.world.rundir(luna.run.id))
     os.kill(luna.keeper, signal.SIGTERM)
     death = gone(house, luna)["death"]
-    assert (death["how"], death["sent_by"]) == ("ended by us", "quell, for operator (killed)")
+    assert (death["how"], death["sent_by"]) == ("ended by knell", "knell, for operator (killed)")
 
 
 def test_without_a_keeper_it_was_ended_by_us_all_the_same(house: House) -> None:
@@ -166,8 +168,8 @@ def test_without_a_keeper_it_was_ended_by_us_all_the_same(house: House) -> None:
     end(luna.keeper)
     house.kill("luna")
     death = house.json("receipt", "luna")["death"]
-    assert (death["how"], death["exit_code"], death["signal"]) == ("ended by us", None, "")
-    assert death["evidence"] == ["nobody saw it exit"]
+    assert (death["how"], death["exit_code"], death["signal"]) == ("ended by knell", None, "")
+    assert death["evidence"] == ["no process saw it exit"]
 
 
 def test_a_pane_closed_by_hand(house: House) -> None:
@@ -194,7 +196,7 @@ def test_gone_with_its_keeper_is_lost(house: House) -> None:
     end(luna.pid)
     death = house.json("receipt", "luna")["death"]
     assert (death["how"], death["sent_by"]) == ("lost", "unknown")
-    assert death["evidence"] == ["nobody saw it exit"]
+    assert death["evidence"] == ["no process saw it exit"]
 
 
 def test_a_supervisor_of_the_vendor_is_suspected(
@@ -206,11 +208,11 @@ def test_a_supervisor_of_the_vendor_is_suspected(
     helper = house.process(str(program), "serve")
     kind = Kind("command", helpers=(Helper(f"*{program.name} serve", (), "vendor stop"),))
     luna = started(house, SLEEPS)
-    monkeypatch.setattr(house.quell.world, "kind", lambda _: kind)
+    monkeypatch.setattr(house.knell.world.kinds, "kind_or_command", lambda _: kind)
     os.kill(luna.pid, signal.SIGTERM)
     eventually(lambda: not alive(luna.keeper))
     eventually(lambda: b"serve" in Path(f"/proc/{helper.pid}/cmdline").read_bytes())
-    suspects = house.quell.receipt("luna").death.suspects
+    suspects = house.knell.receipt("luna").death.suspects
     helper.kill()
     helper.wait()
     told = f"a supervisor of the vendor is alive: *{program.name} serve (ended by: vendor stop)"
@@ -244,7 +246,7 @@ def test_whoever_was_killed_with_it_was_not_left(house: House) -> None:
     luna = started(house, "child(SLEEP)\n" + SLEEPS)
     house.kill("luna", force=True)
     assert house.json("receipt", "luna")["death"]["left"] == []
-    assert read_journal(house.quell.world.rundir(luna.run.id)).left == ()
+    assert read_journal(house.knell.world.rundir(luna.run.id)).left == ()
 
 
 # -- its last screen -------------------------------------------------------------------------------
@@ -267,14 +269,14 @@ def test_the_last_screen_of_an_unasked_end_is_kept_without_its_secrets(
     assert "abcdef123456" not in receipt["screen"]
     assert [p["command"] for p in receipt["processes"]] == []  # whoever looked is no member
     assert (receipt["proof"], receipt["survivors"]) == ("proven", [])
-    assert not Path(house.quell.world.rundir(luna.run.id), "screen").exists()
+    assert not Path(house.knell.world.rundir(luna.run.id), "screen").exists()
 
 
 def test_the_raw_screen_is_nobody_elses_to_read(house: House) -> None:
     luna = started(house, LAST_WORDS + SLEEPS, **IN_TMUX)
     os.kill(luna.pid, signal.SIGKILL)
     eventually(lambda: not alive(luna.keeper))
-    screen = Path(house.quell.world.rundir(luna.run.id), "screen")
+    screen = Path(house.knell.world.rundir(luna.run.id), "screen")
     assert screen.stat().st_mode & 0o777 == 0o600
 
 
@@ -283,7 +285,7 @@ def test_a_frozen_tmux_holds_up_no_end(house: House) -> None:
     os.kill(luna.run.place.server_pid, signal.SIGSTOP)
     try:
         os.kill(luna.pid, signal.SIGKILL)
-        rundir = house.quell.world.rundir(luna.run.id)
+        rundir = house.knell.world.rundir(luna.run.id)
         eventually(lambda: read_journal(rundir).ended)
         eventually(lambda: not alive(luna.keeper))
     finally:
@@ -298,7 +300,7 @@ def test_whoever_asks_meanwhile_does_not_wait_for_the_screen(house: House) -> No
     os.kill(luna.run.place.server_pid, signal.SIGSTOP)
     try:
         os.kill(luna.pid, signal.SIGKILL)
-        rundir = house.quell.world.rundir(luna.run.id)
+        rundir = house.knell.world.rundir(luna.run.id)
         eventually(lambda: read_journal(rundir).run_rss_kb is not None)
         os.kill(luna.keeper, signal.SIGTERM)
         eventually(lambda: not alive(luna.keeper))
@@ -336,10 +338,11 @@ def little_memory() -> Iterator[str]:
     path = [name for _, controllers, name in own if "memory" in controllers.split(",")]
     if not place or not path:
         pytest.skip("no memory controller of cgroup v1 to set a limit with")
-    group = Path(place[0] + path[0].rstrip("/"), f"quell-test-{os.urandom(4).hex()}")
+    group = Path(place[0] + path[0].rstrip("/"), f"knell-test-{os.urandom(4).hex()}")
     try:
         group.mkdir()
     except OSError as error:
+        skip_without("needs_root")
         pytest.skip(f"no memory limit can be set here: {error.strerror}")
     try:
         (group / "memory.limit_in_bytes").write_text(str(MEGABYTES_64))

@@ -3,8 +3,8 @@
 import pytest
 
 from house import House, alive, descendants
-from quell.core.receipt import Proof, Result
-from quell.habits import HABITS
+from knell.api.habits import HABITS
+from knell.core.receipt import Proof, Result
 
 GRACE = 0.3
 

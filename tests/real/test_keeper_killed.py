@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from house import House, alive, descendants, eventually
-from quell.core.receipt import Receipt
-from quell.core.run import Run
-from quell.habits import HABITS
+from knell.api.habits import HABITS
+from knell.core.receipt import Receipt
+from knell.core.run import Run
+from needs import REASONS
 from scenes import end, removed, started
 from shells import Shell, agent, keeper_of, run_of
 
 SCRUBBED = {"scrubbed_daemon", "root_dead_scrubbed"}  # no parent, no session, no stamp
+HOPPERS = {"hopper", "hopper_same_session", "hopper_tight"}  # alive for less than a scan takes
 LIVING = [habit for habit in HABITS if not habit.startswith("root_dead")]
 
 
@@ -36,17 +38,21 @@ def ended(house: House, name: str = "luna") -> Receipt:
 
 @pytest.mark.parametrize("habit", LIVING)
 def test_G2_no_process_survives_though_its_keeper_was_killed(house: House, habit: str) -> None:
-    """What a scan cannot see, a cgroup can: only where there is none may the promise be smaller."""
+    """What a scan cannot see, a cgroup can. Without a keeper the end is found, not proven."""
     before = set(descendants())
     run = house.spawn(habit, name="luna").run
     if habit in SCRUBBED and not run.cgroup:
-        pytest.skip("no cgroup v2 that this user may write to")
+        house.kill("luna", grace=0.3)  # its keeper finds all of them
+        pytest.skip(REASONS["needs_cgroup"])
     kill_keeper(run)
     receipt = ended(house)
-    assert receipt.result == "ended"
-    assert receipt.proof == ("proven" if run.cgroup else "none_found")
-    assert any("keeper was killed" in warning for warning in receipt.warnings)
     assert set(descendants()) <= before
+    # The kernel hangs up a stopped group whose parent has died: it may be over by itself.
+    if habit == "stopped" and receipt.result == "already_ended":
+        return
+    assert receipt.result == "ended"
+    assert receipt.proof == "none_found"
+    assert any("keeper was killed" in warning.text for warning in receipt.warnings)
 
 
 def test_without_a_cgroup_the_best_word_is_none_found(house: House) -> None:
@@ -80,12 +86,12 @@ def spawn_without_cgroup(house: House, body: str) -> Callable[[], list[int]]:
     before = set(descendants())
     ready = house.root / "ready"
     source = HABITS["plain"].replace("child(SLEEP)\nsleep()", f"{body}\nsleep()")
-    spawn = (sys.executable, "-m", "quell", "spawn", "--in", "headless", "--name", "luna")
-    argv = (*spawn, "--env", f"QUELL_READY={ready}", "--", sys.executable, "-S", "-c", source)
+    spawn = (sys.executable, "-m", "knell", "spawn", "--in", "headless", "--name", "luna")
+    argv = (*spawn, "--env", f"KNELL_READY={ready}", "--", sys.executable, "-S", "-c", source)
     hide = 'umount -a -t cgroup2 2>/dev/null; exec "$@"'
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", hide, "sh", *argv] if os.getuid() == 0 else argv,
-        env=house.env, cwd=house.root, check=False, timeout=60, capture_output=True, text=True,
+        env=house.env, cwd=house.root, check=False, timeout=300, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     eventually(ready.exists)
@@ -111,7 +117,7 @@ def test_an_agent_that_went_after_its_keeper_is_lost_not_completed(house: House)
     assert run.process
     end(run.process.pid)
     assert house.json("list")["agents"] == []
-    receipt = house.quell.receipt("luna")
+    receipt = house.knell.receipt("luna")
     assert (receipt.outcome, receipt.exit_code, receipt.proof) == ("lost", None, "none_found")
     assert not run.cgroup or not Path(run.cgroup).exists()
 
@@ -133,7 +139,7 @@ def test_a_shell_outlives_the_run_whose_keeper_was_killed_in_it(house: House) ->
     shell = Shell(house)
     words, log = agent(house, "wait()")
     shell.type("sleep 97 &")
-    shell.type(f"quell run --name luna -- {words}")
+    shell.type(f"knell run --name luna -- {words}")
     pid = log.await_pid()
     os.kill(keeper_of(house, "luna"), signal.SIGKILL)
     shell.shows("Killed")
@@ -146,7 +152,7 @@ def test_a_neighbour_in_the_pipeline_is_no_member_of_the_run(house: House) -> No
     """The keeper leads the pipeline's group, and yet the group is the shell's."""
     words, log = agent(house, "wait()")
     pager, keys = agent(house, "say('ready', os.getpid())\nsys.stdin.read()\nsay('end')\nwait()")
-    line = f"set -m; {sys.executable} -m quell run --name luna -- {words} | {pager}"
+    line = f"set -m; {sys.executable} -m knell run --name luna -- {words} | {pager}"
     shell = house.process("bash", "-c", line, stdin=subprocess.DEVNULL)
     pid, neighbour = log.await_pid(), keys.await_pid()
     keeper = keeper_of(house, "luna")
@@ -157,7 +163,7 @@ def test_a_neighbour_in_the_pipeline_is_no_member_of_the_run(house: House) -> No
     keys.await_line("end")
     assert alive(neighbour)
     end(neighbour)
-    shell.wait(20)
+    shell.wait(300)
 
 
 def test_G52_a_run_inside_another_is_ended_whole_when_its_own_keeper_was_killed(
@@ -168,7 +174,7 @@ def test_G52_a_run_inside_another_is_ended_whole_when_its_own_keeper_was_killed(
     source = HABITS["plain"].replace("child(SLEEP)\nsleep()", inner)
     script, ready = house.root / "inner.py", house.root / "ready"
     script.write_text(source)
-    spawn = f"{sys.executable} -m quell spawn --in headless --env QUELL_READY={ready} --name nova"
+    spawn = f"{sys.executable} -m knell spawn --in headless --env KNELL_READY={ready} --name nova"
     started(
         house, f"os.system({f'{spawn} -- {sys.executable} -S {script}'!r})\n{'tell()'}\nsleep()"
     )
@@ -202,7 +208,7 @@ def test_a_keeper_that_does_not_act_is_overtaken(house: House, habit: str) -> No
     with frozen(run.keeper.pid):
         receipt = ended(house)
     assert receipt.result == "ended"
-    assert any("did not act in time" in warning for warning in receipt.warnings)
+    assert any("did not act in time" in warning.text for warning in receipt.warnings)
     assert set(descendants()) <= before
 
 
@@ -212,7 +218,7 @@ def frozen(pid: int) -> Iterator[None]:
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     mounted = [line.split()[4] for line in mounts if " - cgroup2 " in line]
     if not mounted or not os.access(mounted[0], os.W_OK):
-        pytest.skip("no cgroup v2 to freeze a process in")
+        pytest.skip(REASONS["needs_cgroup"])
     leaf = Path(mounted[0]) / f"frozen-{pid}"
     leaf.mkdir()
     try:
@@ -223,3 +229,19 @@ def frozen(pid: int) -> Iterator[None]:
     finally:
         (leaf / "cgroup.freeze").write_text("0")
         eventually(lambda: removed(leaf))
+
+
+@pytest.mark.parametrize("habit", sorted(HOPPERS))
+def test_without_a_cgroup_and_a_keeper_a_hopping_process_is_caught(
+    house: House, habit: str
+) -> None:
+    """It lives for less than a scan takes: found by the newest pids, stopped, and then ended."""
+    start = HABITS["plain"].removesuffix("child(SLEEP)\nsleep()")
+    body = HABITS[habit].removeprefix(start).removesuffix("\nsleep()")
+    pids = spawn_without_cgroup(house, body)
+    run = run_of(house, "luna")
+    assert run.cgroup == ""
+    kill_keeper(run)
+    receipt = ended(house)
+    assert (receipt.result, receipt.proof) == ("ended", "none_found")
+    assert not any(map(alive, pids()))

@@ -1,4 +1,4 @@
-"""`quell run`: the agent's own exit code, streams and surroundings, and nothing left behind."""
+"""`knell run`: the agent's own exit code, streams and surroundings, and nothing left behind."""
 
 import contextlib
 import json
@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from house import House, alive, eventually
-from shells import agent, path_with_quell
+from shells import agent, path_with_knell
 
 
 def shell(house: House, script: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """A script that finds `quell` on its PATH."""
-    env = house.env | {"PATH": path_with_quell(house)}
+    """A script that finds `knell` on its PATH."""
+    env = house.env | {"PATH": path_with_knell(house)}
     return subprocess.run(
         ["bash", "-c", script],
-        env=env, cwd=house.root, capture_output=True, text=True, timeout=60, check=False,
+        env=env, cwd=house.root, capture_output=True, text=True, timeout=300, check=False,
         preexec_fn=interruptible, **options,
     )  # fmt: skip
 
@@ -38,7 +38,7 @@ def interruptible() -> None:
 def test_it_exits_with_the_agents_code(house: House, code: int) -> None:
     done = house.run("run", "--name", "luna", "--", "sh", "-c", f"exit {code}")
     assert done.returncode == code
-    receipt = house.quell.receipt("luna")
+    receipt = house.knell.receipt("luna")
     assert receipt.exit_code == code
     expected = ("failed", "crashed") if code else ("completed", "exited")
     assert (receipt.outcome, receipt.reason, receipt.by) == (*expected, "agent")
@@ -46,9 +46,9 @@ def test_it_exits_with_the_agents_code(house: House, code: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGINT])
 def test_it_exits_with_128_and_the_signal_that_ended_the_agent(house: House, number: int) -> None:
-    done = shell(house, f"quell run --name luna -- sh -c 'kill -{int(number)} $$'; echo $?")
+    done = shell(house, f"knell run --name luna -- sh -c 'kill -{int(number)} $$'; echo $?")
     assert done.stdout.strip() == str(128 + number)
-    receipt = house.quell.receipt("luna")
+    receipt = house.knell.receipt("luna")
     assert (receipt.outcome, receipt.exit_signal, receipt.exit_code) == ("failed", number, None)
 
 
@@ -81,7 +81,7 @@ def test_what_cannot_be_started_says_so_as_a_shell_does(
     done = house.run("run", "--name", "luna", "--", command)
     assert (done.returncode, done.stdout) == (code, "")
     assert f"cannot start {command}: {why}" in done.stderr
-    receipt = house.quell.receipt("luna")
+    receipt = house.knell.receipt("luna")
     assert (receipt.outcome, receipt.reason, receipt.proof) == ("failed", "not_started", "proven")
     assert receipt.detail.endswith(done.stderr.split(": ")[-1].strip())
     assert "\n" not in receipt.detail
@@ -111,13 +111,13 @@ def test_a_script_without_a_first_line_runs(house: House) -> None:
 
 
 def test_what_is_piped_in_reaches_the_agent(house: House) -> None:
-    done = shell(house, "echo hi | quell run --name luna -- cat")
+    done = shell(house, "echo hi | knell run --name luna -- cat")
     assert (done.stdout, done.stderr, done.returncode) == ("hi\n", "", 0)
 
 
 def test_an_agent_whose_reader_has_left_ends(house: House) -> None:
     """Python ignores SIGPIPE, and what is ignored is inherited: yes would write for ever."""
-    done = shell(house, "quell run --name luna -- yes | head -1; echo ${PIPESTATUS[0]}")
+    done = shell(house, "knell run --name luna -- yes | head -1; echo ${PIPESTATUS[0]}")
     assert done.stdout.split() == ["y", str(128 + signal.SIGPIPE)]
 
 
@@ -150,13 +150,14 @@ def test_the_agent_finds_what_it_would_find_without_a_keeper(house: House) -> No
     look.write_text(LOOK)
     words = f"{shlex.quote(sys.executable)} {look}"
     plain = json.loads(shell(house, words).stdout)
-    kept = json.loads(shell(house, f"quell run --name luna -- {words}").stdout)
-    own = {name: kept["env"].pop(name) for name in sorted(kept["env"]) if name.startswith("QUELL_")}
-    plain["env"].pop("QUELL_HOME")
+    kept = json.loads(shell(house, f"knell run --name luna -- {words}").stdout)
+    own = {name: kept["env"].pop(name) for name in sorted(kept["env"]) if name.startswith("KNELL_")}
+    plain["env"].pop("KNELL_HOME")
+    assert kept["env"].pop("WINDOWID")  # the mark by which the run's tmux sessions are known
     for env in (plain["env"], kept["env"]):
         env.pop("_")  # bash's own: which program it started last
     assert kept == plain
-    assert own["QUELL_AGENT"] == "luna"
+    assert own["KNELL_AGENT"] == "luna"
 
 
 @pytest.mark.parametrize("name", ["HUP", "INT", "QUIT"])
@@ -165,7 +166,7 @@ def test_what_the_caller_ignores_the_agent_ignores(house: House, name: str) -> N
     number = signal.Signals[f"SIG{name}"]
     look = "grep SigIgn /proc/self/status"
     plain = shell(house, f"trap '' {name}; {look}").stdout
-    kept = shell(house, f"trap '' {name}; quell run --name luna -- {look}").stdout
+    kept = shell(house, f"trap '' {name}; knell run --name luna -- {look}").stdout
     assert kept == plain, "whatever whoever started this test ignores besides"
     assert int(kept.split()[1], 16) & 1 << (number - 1)
 
@@ -183,13 +184,13 @@ def test_a_caller_that_blocks_term_does_not_deafen_the_keeper(house: House) -> N
     words, log = agent(house, "wait()")
     blocked = {signal.SIGTERM, signal.SIGCHLD}
     started = house.process(
-        sys.executable, "-m", "quell", "run", "--name", "luna", "--", *words.split(),
+        sys.executable, "-m", "knell", "run", "--name", "luna", "--", *words.split(),
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, blocked),
     )  # fmt: skip
     log.await_pid()
     receipt = house.kill("luna")[0].receipts[0]
     assert (receipt.proof, receipt.warnings) == ("proven", ())
-    assert started.wait(20) == 128 + signal.SIGTERM
+    assert started.wait(300) == 128 + signal.SIGTERM
 
 
 def test_a_variable_that_was_asked_for_wins_over_the_terminals(house: House) -> None:
@@ -200,7 +201,7 @@ def test_a_variable_that_was_asked_for_wins_over_the_terminals(house: House) -> 
 
 
 def test_the_order_with_its_secrets_is_gone_once_it_was_read(house: House) -> None:
-    words = ("sh", "-c", 'ls "$(dirname "$QUELL_HEARTBEAT")"')
+    words = ("sh", "-c", 'ls "$(dirname "$KNELL_HEARTBEAT")"')
     done = house.run("run", "--name", "luna", "--env", "API_KEY=secret", "--", *words)
     assert "launch" not in done.stdout.split()
     left = list((house.state / "runs").rglob("*"))
@@ -215,7 +216,7 @@ def test_the_order_with_its_secrets_is_gone_once_it_was_read(house: House) -> No
 def test_the_receipt_tells_what_the_run_cost(house: House) -> None:
     source = "x = bytearray(60_000_000)\nfor _ in range(3_000_000): pass"
     house.run("run", "--name", "luna", "--", sys.executable, "-S", "-c", source)
-    receipt = house.quell.receipt("luna")
+    receipt = house.knell.receipt("luna")
     assert receipt.max_rss_kb
     assert receipt.max_rss_kb > 58_000
     assert receipt.cpu_seconds
@@ -224,7 +225,7 @@ def test_the_receipt_tells_what_the_run_cost(house: House) -> None:
 
 def test_a_run_that_is_over_before_anybody_looked_has_its_identity(house: House) -> None:
     house.run("run", "--name", "luna", "--", "true")
-    (run,) = house.quell.show("luna").runs
+    (run,) = house.knell.show("luna").runs
     assert run.process
     assert run.process.start > 0
     assert run.keeper
@@ -236,10 +237,10 @@ def test_a_start_that_is_killed_half_way_leaves_no_process_and_no_secret(house: 
     for number in range(6):
         name = f"luna-{number}"
         argv = ("run", "--name", name, "--env", "API_KEY=secret", "--", "sleep", "99")
-        started = house.process(sys.executable, "-m", "quell", *argv)
-        eventually(lambda name=name: house.quell.world.store.runs_of(name))
+        started = house.process(sys.executable, "-m", "knell", *argv)
+        eventually(lambda name=name: house.knell.world.store.runs.of(name))
         os.kill(started.pid, signal.SIGKILL)
-        started.wait(20)
+        started.wait(300)
     assert house.run("kill", "all", "--yes").returncode == 0
     assert house.json("list")["agents"] == []
     assert stamped(house) == []
@@ -249,7 +250,7 @@ def test_a_start_that_is_killed_half_way_leaves_no_process_and_no_secret(house: 
 
 def stamped(house: House) -> list[str]:
     """Every live process that was started for this house."""
-    home = f"QUELL_HOME={house.state}".encode()
+    home = f"KNELL_HOME={house.state}".encode()
     found: list[str] = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

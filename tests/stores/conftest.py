@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from quell.core.store import Store
+from house import begin_script
+from knell.core.ports.store import Store
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for store_samples, which the racers import as well
 
 from store_samples import Clock, Open, Race  # noqa: E402
 
-PLUGS = ("quell.stores.sqlite:SqliteStore",)
+PLUGS = ("knell.stores.sqlite:SqliteStore",)
 
 
 @pytest.fixture(params=PLUGS)
@@ -26,7 +27,7 @@ def plug(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def where(tmp_path: Path) -> str:
-    return str(tmp_path / "state" / "quell.db")
+    return str(tmp_path / "state" / "knell.db")
 
 
 @pytest.fixture
@@ -60,9 +61,9 @@ def race(plug: str, where: str) -> Race:
     """`race(20, "claim")`: what each of 20 processes said that claimed at the same moment."""
 
     def race(count: int, deed: str, *more: str) -> list[str]:
-        argv = [sys.executable, str(HERE / "store_racer.py"), plug, where, deed, *more]
-        pipe = subprocess.PIPE
-        racers = [subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) for _ in range(count)]
+        to = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        words = (plug, where, deed, *more)
+        racers = [begin_script(HERE / "store_racer.py", *words, **to) for _ in range(count)]
         try:
             for racer in racers:
                 assert racer.stdout
@@ -71,7 +72,7 @@ def race(plug: str, where: str) -> Race:
                 assert racer.stdin
                 racer.stdin.write("go\n")
                 racer.stdin.flush()
-            return [racer.communicate(timeout=60)[0].strip() for racer in racers]
+            return [racer.communicate(timeout=300)[0].strip() for racer in racers]
         finally:
             for racer in racers:
                 racer.kill()

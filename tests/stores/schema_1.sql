@@ -1,6 +1,6 @@
--- A database of schema 1, as quell 0.1.0 left it.
+-- A database of schema 1, as knell 0.1.0 left it.
 PRAGMA user_version = 1;
-PRAGMA application_id = 1903519084;
+PRAGMA application_id = 1802397036;
 BEGIN TRANSACTION;
 CREATE TABLE agents (
     name         TEXT PRIMARY KEY,
@@ -50,7 +50,7 @@ CREATE TABLE instances (
     run    TEXT PRIMARY KEY REFERENCES runs (id),
     agent  TEXT NOT NULL UNIQUE REFERENCES agents (name),
     state  TEXT NOT NULL CHECK (state IN ('spawning', 'running', 'stopping')),
-    owner  TEXT NOT NULL,             -- the quell that is spawning or ending it
+    owner  TEXT NOT NULL,             -- the knell that is spawning or ending it
     ending TEXT NOT NULL DEFAULT '',  -- JSON, while stopping: what was asked for, by whom and why
     rung   TEXT NOT NULL DEFAULT ''
 );

@@ -14,59 +14,64 @@ import signal
 import sys
 from collections.abc import Callable
 
-from store_samples import KILLED, SPAWNER, a_receipt, a_run, an_agent
+from store_samples import KILLED, SPAWNER, a_receipt, a_run, an_agent, claimed
 from team_deeds import TEAM_DEEDS
 
-from quell.core.errors import QuellError
-from quell.core.process import ProcessId
-from quell.core.store import Plan, Store
+from knell.core.errors import KnellError
+from knell.core.ports.store import Store
+from knell.core.process import ProcessId
+from knell.core.restart import RestartPlan
 
 ME = ProcessId(os.getpid(), 1, "boot-a")
 
 
 def add(store: Store) -> str:
-    store.add_run(an_agent(), a_run(f"run-of-{ME.pid}"))
+    store.runs.add(an_agent(), a_run(f"run-of-{ME.pid}"))
     return "added"
 
 
 def claim(store: Store) -> str:
-    return type(store.claim("run-1", KILLED, ME, None)).__name__
+    return type(claimed(store, "run-1", KILLED, ME, None)).__name__
 
 
 def take_over(store: Store) -> str:
-    return type(store.claim("run-1", KILLED, ME, SPAWNER)).__name__
+    return type(claimed(store, "run-1", KILLED, ME, SPAWNER)).__name__
 
 
 def end(store: Store) -> str:
     run = a_run(ending=KILLED._replace(by=str(ME.pid)))
-    store.end(run, a_receipt(run), ())
+    store.endings.end(run, a_receipt(run), ())
     return "done"
 
 
 def note(store: Store) -> str:
     for number in range(50):
-        store.note("test.note", "ada", "run-1", {"pid": ME.pid, "number": number})
+        store.events.record("test.note", "ada", "run-1", {"pid": ME.pid, "number": number})
     return "noted"
 
 
 def plan(store: Store) -> str:
-    return str(store.plan(Plan("run-1", "ada", "planned", "it crashed", 1, f"at {ME.pid}")))
+    return str(
+        store.restarts.record(
+            RestartPlan("run-1", "ada", "planned", "it crashed", 1, f"at {ME.pid}")
+        )
+    )
 
 
 def restart(store: Store) -> str:
     """Under a name of its own, so that only the run to be replaced stands in the way."""
     name = f"agent-{ME.pid}"
     run = a_run(f"run-of-{ME.pid}", name, restarted_from="run-1", attempt=1)
-    store.add_run(an_agent(name), run)
+    store.runs.add(an_agent(name), run)
     return "restarted"
 
 
 def take_task(store: Store) -> str:
-    return str(store.take_task("TASK-1", f"agent-{ME.pid}", "orchestrator-1"))
+    return str(store.orchestrator.take_task("TASK-1", f"agent-{ME.pid}", "orchestrator-1"))
 
 
 def look(store: Store) -> str:
-    return f"{len(store.live_runs())} live"
+    return f"{len(store.runs.live())} live"
 
 
 DEEDS: dict[str, Callable[[Store], str]] = {
@@ -98,7 +103,7 @@ def main(plug: str, where: str, deed: str, looks: str = "0") -> None:
         store = early or plugged(where, now=clock)
         print(DEEDS[deed](store), flush=True)
         store.close()
-    except QuellError as error:
+    except KnellError as error:
         print(type(error).__name__, flush=True)
 
 

@@ -6,12 +6,11 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from quell.core.agent import Agent
-from quell.core.lifecycle import Outcome, State
-from quell.core.process import ProcessId
-from quell.core.receipt import Proof, Receipt, Result
-from quell.core.run import Ending, Orphan, Place, Run
-from quell.core.store import Happened, Store, Won
+from knell.core.agent import Agent
+from knell.core.ports.store import Claim, ClaimRequest, Event, Store, Won
+from knell.core.process import ProcessId
+from knell.core.receipt import Proof, Receipt, Result
+from knell.core.run import Ending, Orphan, Outcome, Place, Run, State
 
 Open = Callable[[], Store]
 Race = Callable[..., list[str]]
@@ -78,36 +77,42 @@ def a_receipt(run: Run, **parts: Any) -> Receipt:
 
 
 def spawned(store: Store, id: str = "run-1", agent: str = "ada") -> Run:
-    store.add_run(an_agent(agent), a_run(id, agent))
+    store.runs.add(an_agent(agent), a_run(id, agent))
     return known(store, id)
 
 
 def running(store: Store, id: str = "run-1", agent: str = "ada", pid: int = 4_000) -> Run:
     run = spawned(store, id, agent)
-    store.born(run._replace(process=a_process(pid), keeper=a_process(pid + 500)))
+    store.runs.mark_born(run._replace(process=a_process(pid), keeper=a_process(pid + 500)))
     return known(store, id)
 
 
+def claimed(
+    store: Store, run: str, ending: Ending, owner: ProcessId, dead: ProcessId | None
+) -> Claim:
+    return store.endings.claim([ClaimRequest(run, ending, dead)], owner)[0]
+
+
 def stopping(store: Store, id: str = "run-1", agent: str = "ada") -> Run:
-    claim = store.claim(running(store, id, agent).id, KILLED, KILLER, None)
+    claim = claimed(store, running(store, id, agent).id, KILLED, KILLER, None)
     assert isinstance(claim, Won)
     return claim.run
 
 
 def ended(store: Store, id: str = "run-1", agent: str = "ada", ending: Ending = KILLED) -> Run:
     run = stopping(store, id, agent)._replace(ending=ending)
-    store.end(run, a_receipt(run), ())
+    store.endings.end(run, a_receipt(run), ())
     return known(store, id)
 
 
 def known(store: Store, id: str = "run-1") -> Run:
-    run = store.run(id)
+    run = store.runs.run(id)
     assert run is not None
     return run
 
 
-def trail(store: Store, type: str = "") -> list[Happened]:
-    return [event for event in store.events(0, "", 1_000) if not type or event.type == type]
+def trail(store: Store, type: str = "") -> list[Event]:
+    return [event for event in store.events.read(0, "", 1_000) if not type or event.type == type]
 
 
 # -- an orchestrator that writes for itself ----------------------------------------------------

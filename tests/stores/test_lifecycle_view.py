@@ -15,10 +15,10 @@ from store_samples import (
     stopping,
 )
 
-from quell.core.lifecycle import Outcome
-from quell.core.run import Ending
-from quell.core.store import Plan, Store
-from quell.stores.sqlite import SqliteStore
+from knell.core.ports.store import Store
+from knell.core.restart import RestartPlan
+from knell.core.run import Ending, Outcome
+from knell.stores.sqlite import SqliteStore
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_C5_O26_every_outcome_has_a_word(
 
 def test_what_was_let_go_of_is_completed(store: Store, where: str) -> None:
     run = running(store)._replace(ending=Ending(Outcome.ARCHIVED, "operator", "archived"))
-    store.end(run, a_receipt(run), ())
+    store.endings.end(run, a_receipt(run), ())
     assert seen(where, "status, error_message") == ("completed", None)
 
 
@@ -88,10 +88,10 @@ def test_an_exit_by_signal_is_a_negative_code(
 
 def test_O47_a_planned_restart_is_seen_and_counted(store: Store, where: str) -> None:
     ended(store)
-    plan = Plan("run-1", "ada", "planned", "it crashed", 1)
-    store.plan(plan)
+    plan = RestartPlan("run-1", "ada", "planned", "it crashed", 1)
+    store.restarts.record(plan)
     assert seen(where, "status, retry_count") == ("pending_restart", 0)
-    store.add_run(an_agent(), a_run("run-2", restarted_from="run-1", attempt=1))
+    store.runs.add(an_agent(), a_run("run-2", restarted_from="run-1", attempt=1))
     assert seen(where, "status, retry_count", "ada#run-1") == ("pending_restart", 1)
     assert seen(where, "status, retry_count") == ("spawned", 1)
 
@@ -99,12 +99,12 @@ def test_O47_a_planned_restart_is_seen_and_counted(store: Store, where: str) -> 
 @pytest.mark.parametrize("decision", ["refused", "failed"])
 def test_O47_what_is_not_restarted_keeps_its_word(store: Store, where: str, decision: str) -> None:
     ended(store)
-    store.plan(Plan("run-1", "ada", decision, "because"))
+    store.restarts.record(RestartPlan("run-1", "ada", decision, "because"))
     assert seen(where, "status, retry_count") == ("killed", 0)
 
 
 def test_an_agent_without_a_role_is_of_its_kind(store: Store, where: str) -> None:
-    store.add_run(an_agent(role="architect"), a_run())
+    store.runs.add(an_agent(role="architect"), a_run())
     spawned(store, "run-2", "bo")
     assert seen(where, "agent_type") == ("architect",)
     assert seen(where, "agent_type", "bo") == ("claude",)
@@ -115,13 +115,13 @@ def test_what_others_said_does_not_change_the_run(store: Store, where: str) -> N
     sql(where, "UPDATE agent_lifecycle SET error_message = 'it hung' WHERE agent_id = 'ada'")
     assert seen(where, "error_message, status") == ("it hung", "killed")
     assert known(store) == before
-    assert store.events(0, "ada", 1)[0].type == "sql.updated"
+    assert store.events.read(0, "ada", 1)[0].type == "sql.updated"
 
 
 def test_the_events_tell_how_it_was(store: Store, where: str) -> None:
     ended(store)
     running(store, "run-2")
-    store.note("watch.verdict", "ada", "run-2",
+    store.events.record("watch.verdict", "ada", "run-2",
                {"health_status": "stalled", "cpu_percent": 0.1, "memory_mb": 50})  # fmt: skip
     rows = sql(
         where,

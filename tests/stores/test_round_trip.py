@@ -2,27 +2,28 @@
 
 import itertools
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from store_samples import OTHER, Open
+from store_samples import OTHER, Open, claimed
 
-from quell.core.agent import NAME, Agent
-from quell.core.death import Death, Left
-from quell.core.lifecycle import Outcome, State
-from quell.core.process import LAST_PID, ProcessId
-from quell.core.receipt import (
-    Climbed,
+from knell.core.agent import NAME, Agent
+from knell.core.codes import Code, Notice
+from knell.core.orchestrator_task import Fate
+from knell.core.ports.store import Store, Won
+from knell.core.process import LAST_PID, ProcessId
+from knell.core.receipt import (
     Conversation,
+    Death,
     Ended,
+    Left,
     Pane,
     Proof,
     Receipt,
     Result,
+    RungRecord,
     Survivor,
 )
-from quell.core.run import Ending, Orphan, Place, Run
-from quell.core.store import Store, Won
-from quell.core.task import Fate
+from knell.core.run import Ending, Orphan, Outcome, Place, Run, State
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 TOLD = TEXT.filter(bool)
@@ -65,7 +66,9 @@ AGENT = st.builds(
 )
 RUN = st.builds(
     Run,
-    id=TOLD,
+    id=st.text(
+        "0123456789abcdef", min_size=12, max_size=12
+    ),  # it names a directory: knell makes it
     agent=st.just(""),
     host=TEXT,
     state=st.sampled_from([State.SPAWNING, State.RUNNING]),
@@ -83,6 +86,7 @@ RUN = st.builds(
     restarted_from=st.just(""),
     attempt=NUMBER,
     heartbeat=TEXT,
+    seal=st.just(""),  # the digest of its token, which is given to it later
 )
 SECONDS = st.none() | st.floats(0, allow_nan=False, allow_infinity=False)
 DEATH = st.builds(
@@ -105,7 +109,7 @@ RECEIPT = st.builds(
     finished_at=TEXT,
     duration_ms=NUMBER,
     proof=st.none() | st.sampled_from(Proof),
-    rungs=st.lists(st.builds(Climbed, TEXT, NUMBER, st.booleans()), max_size=3).map(tuple),
+    rungs=st.lists(st.builds(RungRecord, TEXT, NUMBER, st.booleans()), max_size=3).map(tuple),
     processes=st.lists(st.builds(Ended, NUMBER, TEXT, TEXT, TEXT), max_size=3).map(tuple),
     survivors=SURVIVORS,
     kept=SURVIVORS,
@@ -117,21 +121,18 @@ RECEIPT = st.builds(
     ),
     screen=TEXT,
     detail=TEXT,
+    code=st.none() | st.sampled_from(Code),
     exit_code=CODE,
     exit_signal=CODE,
     max_rss_kb=st.none() | NUMBER,
     cpu_seconds=SECONDS,
-    warnings=TEXTS,
+    warnings=st.lists(st.builds(Notice, st.sampled_from(Code), TEXT), max_size=3).map(tuple),
     death=DEATH,
 )
 ORPHAN = st.builds(Orphan, TEXT, TEXT, TEXT, PROCESS, TEXT, TEXT)
 
 # The store of one test serves all its examples, so each takes a name of its own.
-shared = settings(
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+shared = settings(max_examples=60)
 numbers = itertools.count()
 
 
@@ -140,9 +141,9 @@ numbers = itertools.count()
 def test_an_agent_comes_back_as_it_was(store: Store, agent: Agent) -> None:
     agent = agent._replace(name=f"{agent.name}-{next(numbers)}")
     run = Run(f"run-{next(numbers)}", agent.name, "h", State.SPAWNING, Place("headless"), "now")
-    store.add_run(agent, run)
-    assert store.agent(agent.name) == agent
-    assert store.agents()[-1] == agent
+    store.runs.add(agent, run)
+    assert store.runs.agent(agent.name) == agent
+    assert store.runs.agents()[-1] == agent
 
 
 @shared
@@ -153,17 +154,17 @@ def test_a_run_comes_back_as_it_was_all_its_life(
     store, reader = connect(), connect()
     name = f"ada-{next(numbers)}"
     run = run._replace(id=f"{run.id}-{next(numbers)}", agent=name)
-    store.add_run(Agent(name, "claude", "/"), run)
-    assert reader.run(run.id) == run._replace(ended_at="")
-    claim = store.claim(run.id, asked, OTHER, None)
+    store.runs.add(Agent(name, "claude", "/"), run)
+    assert reader.runs.run(run.id) == run._replace(ended_at="")
+    claim = claimed(store, run.id, asked, OTHER, None)
     stopping = run._replace(state=State.STOPPING, owner=OTHER, ending=asked, ended_at="")
     assert claim == Won(stopping)
-    assert reader.last_runs()[name] == stopping
+    assert reader.runs.newest()[name] == stopping
     if final.outcome is Outcome.ARCHIVED:  # letting go is not for a run that is being ended
         final = final._replace(outcome=Outcome.STOPPED)
-    store.end(run._replace(ending=final), receipt, ())
-    assert reader.run(run.id) == run._replace(state=State.ENDED, owner=None, ending=final)
-    assert reader.receipt(run.id) == receipt
+    store.endings.end(run._replace(ending=final), receipt, ())
+    assert reader.runs.run(run.id) == run._replace(state=State.ENDED, owner=None, ending=final)
+    assert reader.endings.receipt(run.id) == receipt
     store.close()
     reader.close()
 
@@ -171,7 +172,7 @@ def test_a_run_comes_back_as_it_was_all_its_life(
 @shared
 @given(orphans=st.lists(ORPHAN, max_size=4, unique_by=lambda orphan: orphan.process[:3]))
 def test_orphans_come_back_as_they_were(store: Store, orphans: list[Orphan]) -> None:
-    store.track(orphans)
-    assert store.orphans() == orphans
-    store.untrack([orphan.process for orphan in orphans])
-    assert store.orphans() == []
+    store.runs.track_orphans(orphans)
+    assert store.runs.orphans() == orphans
+    store.runs.untrack_orphans([orphan.process for orphan in orphans])
+    assert store.runs.orphans() == []

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from store_samples import KILLED, KILLER, Clock, a_process, a_receipt, a_run, an_agent
+from store_samples import KILLED, KILLER, Clock, a_process, a_receipt, a_run, an_agent, claimed
 
-from quell.core.errors import StoreFailed
-from quell.core.store import Store
-from quell.stores import opening, rows
-from quell.stores.sqlite import SqliteStore
+from knell.core.codes import Code
+from knell.core.errors import StoreFailed
+from knell.core.ports.store import Store
+from knell.stores import database, records
+from knell.stores.sqlite import SqliteStore
 
-SQL = Path(opening.__file__).parent / "sql"
+SQL = Path(database.__file__).parent / "sql"
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def db(home: Path) -> Path:
-    return home / "quell.db"
+    return home / "knell.db"
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def refusal(deed: Callable[[], object]) -> StoreFailed:
 
 def test_it_fits_the_port(store: SqliteStore) -> None:
     port: Store = store
-    assert port.agents() == []
+    assert port.runs.agents() == []
 
 
 # -- the file ----------------------------------------------------------------------------------
@@ -84,18 +85,18 @@ def test_it_fits_the_port(store: SqliteStore) -> None:
 def test_nobody_else_can_read_the_state(home: Path, db: Path, opened: Opened) -> None:
     umask = os.umask(0)
     try:
-        opened().add_run(an_agent(), a_run())
+        opened().runs.add(an_agent(), a_run())
     finally:
         os.umask(umask)
     assert mode(home) == 0o700
     assert {file.name: mode(file) for file in home.iterdir()} == dict.fromkeys(
-        ("quell.db", "quell.db-wal", "quell.db-shm"), 0o600
+        ("knell.db", "knell.db-wal", "knell.db-shm"), 0o600
     )
 
 
 def test_a_file_that_others_could_read_is_closed_to_them(db: Path, opened: Opened) -> None:
     first = opened()
-    first.add_run(an_agent(), a_run())
+    first.runs.add(an_agent(), a_run())
     files = [db.with_name(db.name + suffix) for suffix in ("", "-wal", "-shm")]
     for file in files:
         file.chmod(0o644)
@@ -114,7 +115,7 @@ def test_a_link_leads_to_the_file(tmp_path: Path, home: Path, db: Path, opened: 
     home.mkdir()
     target = tmp_path / "elsewhere.db"
     db.symlink_to(target)
-    opened().add_run(an_agent(), a_run())
+    opened().runs.add(an_agent(), a_run())
     assert mode(target) == 0o600
     assert db.is_symlink()
 
@@ -125,7 +126,7 @@ def test_a_store_does_not_follow_a_change_of_directory(
     monkeypatch.chdir(tmp_path)
     store = SqliteStore("here.db", now=Clock())
     monkeypatch.chdir("/")
-    store.add_run(an_agent(), a_run())
+    store.runs.add(an_agent(), a_run())
     store.close()
     assert (tmp_path / "here.db").exists()
 
@@ -133,7 +134,7 @@ def test_a_store_does_not_follow_a_change_of_directory(
 def test_readers_do_not_wait_for_a_writer(db: Path, store: SqliteStore) -> None:
     writer = sqlite3.connect(db, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
-    assert store.live_runs() == []
+    assert store.runs.live() == []
     writer.close()
 
 
@@ -144,36 +145,28 @@ def test_only_what_must_outlast_a_power_cut_waits_for_the_disk(store: SqliteStor
     normal, full = 1, 2
     run = a_run(process=a_process(), ending=KILLED)
     deeds: list[tuple[Callable[[], object], int]] = [
-        (lambda: store.note("test.note", "", "", {}), normal),
-        (lambda: store.add_run(an_agent(), run), full),
-        (lambda: store.born(run), normal),
-        (lambda: store.claim(run.id, KILLED, KILLER, None), full),
-        (lambda: store.climbing([(run.id, "term")]), normal),
-        (lambda: store.end(run, a_receipt(run), ()), full),
+        (lambda: store.events.record("test.note", "", "", {}), normal),
+        (lambda: store.runs.add(an_agent(), run), full),
+        (lambda: store.runs.mark_born(run), normal),
+        (lambda: claimed(store, run.id, KILLED, KILLER, None), full),
+        (lambda: store.endings.record_rungs([(run, "term")]), normal),
+        (lambda: store.endings.end(run, a_receipt(run), ()), full),
     ]
     for deed, expected in deeds:
         deed()
         assert safety() == expected
 
 
-def test_a_follower_can_tell_cheaply_that_something_happened(opened: Opened) -> None:
-    follower, writer = opened(), opened()
-    before = follower.events_version()
-    assert follower.events_version() == before
-    writer.note("test.note", "", "", {})
-    assert follower.events_version() != before
-
-
 def test_ended_runs_cannot_be_changed_by_hand_either(db: Path, store: SqliteStore) -> None:
-    store.add_run(an_agent(), a_run())
-    store.end(a_run(ending=KILLED), a_receipt(a_run()), ())
+    store.runs.add(an_agent(), a_run())
+    store.endings.end(a_run(ending=KILLED), a_receipt(a_run()), ())
     with pytest.raises(sqlite3.IntegrityError, match="final"):
         sql(db, "UPDATE runs SET outcome = 'completed'")
 
 
 def test_a_run_cannot_be_restarted_twice_by_hand_either(db: Path, store: SqliteStore) -> None:
-    store.add_run(an_agent(), a_run())
-    store.add_run(an_agent("bo"), a_run("run-2", "bo"))
+    store.runs.add(an_agent(), a_run())
+    store.runs.add(an_agent("bo"), a_run("run-2", "bo"))
     sql(db, "UPDATE runs SET restarted_from = 'run-0' WHERE id = 'run-1'")
     with pytest.raises(sqlite3.IntegrityError, match="restarted_from"):
         sql(db, "UPDATE runs SET restarted_from = 'run-0' WHERE id = 'run-2'")
@@ -184,23 +177,23 @@ def test_a_run_cannot_be_restarted_twice_by_hand_either(db: Path, store: SqliteS
 
 def test_the_steps_are_numbered_without_a_gap() -> None:
     numbers = [int(file.name.partition("_")[0]) for file in sorted(SQL.glob("*.sql"))]
-    assert numbers == list(range(1, opening.SCHEMA + 1))
+    assert numbers == list(range(1, database.SCHEMA + 1))
 
 
 def test_an_empty_file_becomes_a_store(home: Path, db: Path, opened: Opened) -> None:
     home.mkdir()
     db.touch(mode=0o600)
-    opened().add_run(an_agent(), a_run())
-    assert sql(db, "PRAGMA user_version") == [(opening.SCHEMA,)]
-    assert sql(db, "PRAGMA application_id") == [(opening.APPLICATION,)]
+    opened().runs.add(an_agent(), a_run())
+    assert sql(db, "PRAGMA user_version") == [(database.SCHEMA,)]
+    assert sql(db, "PRAGMA application_id") == [(database.APPLICATION,)]
     assert sql(db, "PRAGMA journal_mode") == [("wal",)]
 
 
 def test_a_second_opening_finds_what_the_first_wrote(opened: Opened) -> None:
     first = opened()
-    first.add_run(an_agent(), a_run())
+    first.runs.add(an_agent(), a_run())
     first.close()
-    assert opened().live_runs() == [a_run()]
+    assert opened().runs.live() == [a_run()]
 
 
 def test_a_step_that_fails_leaves_the_file_as_it_was(
@@ -208,24 +201,24 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(
 ) -> None:
     broken = [(1, ["CREATE TABLE half (done)", "CREATE NONSENSE"])]
     with monkeypatch.context() as patched:
-        patched.setattr(opening, "_steps_after", lambda _: iter(broken))
-        assert "not as quell left it" in str(refusal(opened))
+        patched.setattr(database, "_steps_after", lambda _: iter(broken))
+        assert "not as knell left it" in str(refusal(opened))
     assert sql(db, "SELECT name FROM sqlite_master") == []
     assert sql(db, "PRAGMA user_version") == [(0,)]
-    assert opened().agents() == []
+    assert opened().runs.agents() == []
 
 
-def test_a_newer_quells_file_is_left_alone(db: Path, opened: Opened) -> None:
+def test_a_newer_knells_file_is_left_alone(db: Path, opened: Opened) -> None:
     opened().close()
-    sql(db, f"PRAGMA user_version = {opening.SCHEMA + 1}", "PRAGMA wal_checkpoint(TRUNCATE)")
+    sql(db, f"PRAGMA user_version = {database.SCHEMA + 1}", "PRAGMA wal_checkpoint(TRUNCATE)")
     before = db.read_bytes()
     why = refusal(opened)
-    assert "newer quell" in str(why)
-    assert "upgrade quell" in why.hint
+    assert "newer knell" in str(why)
+    assert "upgrade knell" in why.hint
     assert db.read_bytes() == before
 
 
-@pytest.mark.parametrize("version", [0, opening.SCHEMA, 99])
+@pytest.mark.parametrize("version", [0, database.SCHEMA, 99])
 def test_another_programs_database_is_left_alone(
     home: Path, db: Path, opened: Opened, version: int
 ) -> None:
@@ -246,13 +239,14 @@ def test_no_database(home: Path, db: Path, opened: Opened, size: int) -> None:
     db.write_bytes(content)
     why = refusal(opened)
     assert str(why) == f"{db} is not a database"
-    assert f"mv {db}" in why.hint
+    assert "knell doctor --repair" in why.hint
+    assert why.code is Code.STORE_DAMAGED
     assert db.read_bytes() == content
 
 
 def filled(store: SqliteStore) -> None:
     for number in range(200):
-        store.note("test.note", "ada", "run-1", {"text": "x" * 500, "number": number})
+        store.events.record("test.note", "ada", "run-1", {"text": "x" * 500, "number": number})
 
 
 @pytest.mark.parametrize("keep", [100, 4096])
@@ -262,9 +256,9 @@ def test_a_damaged_database(db: Path, opened: Opened, keep: int) -> None:
     store.close()
     damaged = db.read_bytes()[:keep] + b"\xa5" * (db.stat().st_size - keep)
     db.write_bytes(damaged)
-    why = refusal(lambda: opened().events(0, "", 1_000))
+    why = refusal(lambda: opened().events.read(0, "", 1_000))
     assert "damaged" in str(why)
-    assert "move it aside" in why.hint
+    assert "knell doctor --repair" in why.hint
     assert db.read_bytes() == damaged
 
 
@@ -273,30 +267,30 @@ def test_a_database_that_was_cut_short(db: Path, opened: Opened) -> None:
     filled(store)
     store.close()
     os.truncate(db, 8192)
-    assert "damaged" in str(refusal(lambda: opened().events(0, "", 1_000)))
+    assert "damaged" in str(refusal(lambda: opened().events.read(0, "", 1_000)))
 
 
 def test_a_record_that_makes_no_sense(db: Path, store: SqliteStore) -> None:
-    store.add_run(an_agent(), a_run())
+    store.runs.add(an_agent(), a_run())
     sql(db, "UPDATE runs SET keeper = 'nonsense'")
     for deed in (
-        store.live_runs,
-        store.last_runs,
-        lambda: store.claim("run-1", KILLED, KILLER, None),
-        lambda: store.end(a_run(ending=KILLED), a_receipt(a_run()), ()),
+        store.runs.live,
+        store.runs.newest,
+        lambda: claimed(store, "run-1", KILLED, KILLER, None),
+        lambda: store.endings.end(a_run(ending=KILLED), a_receipt(a_run()), ()),
     ):
         assert "cannot read" in str(refusal(deed))
 
 
 def test_a_missing_table(db: Path, store: SqliteStore) -> None:
     sql(db, "DROP TABLE orphans")
-    assert "no such table" in str(refusal(store.orphans))
+    assert "no such table" in str(refusal(store.runs.orphans))
 
 
 def test_a_record_that_contradicts_another(store: SqliteStore) -> None:
-    store.add_run(an_agent(), a_run())
-    assert "contradicts" in str(refusal(lambda: store.add_run(an_agent("bo"), a_run(agent="bo"))))
-    assert store.agent("bo") is None
+    store.runs.add(an_agent(), a_run())
+    assert "contradicts" in str(refusal(lambda: store.runs.add(an_agent("bo"), a_run(agent="bo"))))
+    assert store.runs.agent("bo") is None
 
 
 def test_a_directory_in_its_place(db: Path, opened: Opened) -> None:
@@ -314,34 +308,34 @@ def test_a_file_where_the_directory_should_be(home: Path, opened: Opened) -> Non
     home.write_text("in the way")
     why = refusal(opened)
     assert "cannot be used" in str(why)
-    assert "QUELL_HOME" in why.hint
+    assert "KNELL_HOME" in why.hint
 
 
 def test_a_lock_that_is_never_released(
     db: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened().close()
-    monkeypatch.setattr(opening, "PATIENCE", 0.05)
+    monkeypatch.setattr(database, "PATIENCE", 0.05)
     store = opened()
     holder = sqlite3.connect(db, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    assert "locked" in str(refusal(lambda: store.note("test.note", "", "", {})))
+    assert "locked" in str(refusal(lambda: store.events.record("test.note", "", "", {})))
     holder.execute("ROLLBACK")
     holder.close()
-    store.note("test.note", "", "", {})
-    assert len(store.events(0, "", 10)) == 1
+    store.events.record("test.note", "", "", {})
+    assert len(store.events.read(0, "", 10)) == 1
 
 
 def test_a_new_file_that_another_keeps_locked(
     home: Path, db: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "PATIENCE", 0.05)
+    monkeypatch.setattr(database, "PATIENCE", 0.05)
     home.mkdir()
     holder = sqlite3.connect(db, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     assert "locked" in str(refusal(opened))
     holder.close()
-    assert opened().agents() == []
+    assert opened().runs.agents() == []
 
 
 @pytest.mark.parametrize("replaced", ["gone", "another"])
@@ -351,37 +345,37 @@ def test_a_file_that_was_taken_away_meanwhile(
     shutil.rmtree(home)
     if replaced == "another":
         opened()
-    why = refusal(lambda: store.add_run(an_agent(), a_run()))
+    why = refusal(lambda: store.runs.add(an_agent(), a_run()))
     assert "moved or deleted" in str(why)
-    assert opened().agents() == []
+    assert opened().runs.agents() == []
 
 
 def test_a_closed_store_is_our_own_mistake(store: SqliteStore) -> None:
     store.close()
     with pytest.raises(sqlite3.ProgrammingError):
-        store.live_runs()
+        store.runs.live()
 
 
 def test_a_file_that_may_not_be_written(humble: Path) -> None:
-    db = humble / "quell.db"
+    db = humble / "knell.db"
     SqliteStore(str(db), now=Clock()).close()
     db.chmod(0o400)
     store = SqliteStore(str(db), now=Clock())
-    why = refusal(lambda: store.note("test.note", "", "", {}))
+    why = refusal(lambda: store.events.record("test.note", "", "", {}))
     store.close()
     assert "cannot be written" in str(why)
     assert "writable" in why.hint
 
 
 def test_a_file_that_may_not_be_read(humble: Path) -> None:
-    db = humble / "quell.db"
+    db = humble / "knell.db"
     SqliteStore(str(db), now=Clock()).close()
     db.chmod(0)
     why = refusal(lambda: SqliteStore(str(db), now=Clock()))
     assert "cannot be opened" in str(why)
 
 
-@pytest.mark.parametrize("name", ["quell.db", "state/quell.db"])
+@pytest.mark.parametrize("name", ["knell.db", "state/knell.db"])
 def test_a_directory_that_may_not_be_written(humble: Path, name: str) -> None:
     humble.chmod(0o500)
     why = refusal(lambda: SqliteStore(str(humble / name), now=Clock()))
@@ -391,13 +385,13 @@ def test_a_directory_that_may_not_be_written(humble: Path, name: str) -> None:
 
 
 def test_a_directory_that_may_no_longer_be_written(humble: Path) -> None:
-    db = humble / "quell.db"
+    db = humble / "knell.db"
     SqliteStore(str(db), now=Clock()).close()
     before = db.read_bytes()
     humble.chmod(0o500)
 
     def use() -> None:
-        SqliteStore(str(db), now=Clock()).note("test.note", "", "", {})
+        SqliteStore(str(db), now=Clock()).events.record("test.note", "", "", {})
 
     assert "writable" in refusal(use).hint
     assert db.read_bytes() == before
@@ -405,19 +399,19 @@ def test_a_directory_that_may_no_longer_be_written(humble: Path) -> None:
 
 FILL = """
 import sys
-from quell.core.errors import StoreFailed
-from quell.stores.sqlite import SqliteStore
-path = sys.argv[1] + "/quell.db"
+from knell.core.errors import StoreFailed
+from knell.stores.sqlite import SqliteStore
+path = sys.argv[1] + "/knell.db"
 store = SqliteStore(path, now=lambda: "now")
 kept = 0
 try:
     while True:
-        store.note("test.note", "", "", {"text": "x" * 2000})
+        store.events.record("test.note", "", "", {"text": "x" * 2000})
         kept += 1
 except StoreFailed as error:
     print(error)
     print(error.hint)
-    assert len(store.events(0, "", 10**6)) == kept, "what was told is kept, what failed is not"
+    assert len(store.events.read(0, "", 10**6)) == kept, "what was told is kept, what failed is not"
 """
 
 
@@ -454,8 +448,8 @@ def test_the_last_runs_are_found_without_reading_all_of_history(
     agents, lives = 50, 2_000
     for number in range(agents):
         run = a_run(f"first-{number}", f"agent-{number}")
-        store.add_run(an_agent(run.agent), run)
-        store.end(run._replace(ending=KILLED), a_receipt(run), ())
+        store.runs.add(an_agent(run.agent), run)
+        store.endings.end(run._replace(ending=KILLED), a_receipt(run), ())
     connection = sqlite3.connect(db)
     with connection:
         connection.execute(
@@ -474,10 +468,10 @@ def test_the_last_runs_are_found_without_reading_all_of_history(
         return 0
 
     connection.set_progress_handler(count, 1)
-    assert len(connection.execute(rows.LAST_RUNS).fetchall()) == agents
+    assert len(connection.execute(records.NEWEST_RUNS).fetchall()) == agents
     connection.close()
     assert steps < agents * 100  # a scan of all 100,000 lives takes several steps for each
-    assert {run.id for run in store.last_runs().values()} == {
+    assert {run.id for run in store.runs.newest().values()} == {
         f"agent-{number}/{lives}" for number in range(agents)
     }
 
@@ -486,7 +480,7 @@ def test_opening_loads_nothing_slow() -> None:
     source = str(SQL.parents[2])
     look = (
         "import sys; sys.path.insert(0, sys.argv[1]); old = set(sys.modules);"
-        "import quell.stores.sqlite; print(*set(sys.modules) - old)"
+        "import knell.stores.sqlite; print(*set(sys.modules) - old)"
     )
     loaded = subprocess.run(
         [sys.executable, "-I", "-S", "-c", look, source],  # without what a site adds

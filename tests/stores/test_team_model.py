@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from store_samples import KILLED, Clock, a_receipt, a_run, an_agent, known
 
-from quell.core.errors import QuellError
-from quell.core.lifecycle import Outcome
-from quell.core.shutdown import Move, Request
-from quell.core.team import COLOURS, Team
-from quell.core.teamtask import TeamTask
-from quell.stores.sqlite import SqliteStore
+from knell.core.errors import KnellError
+from knell.core.run import Outcome
+from knell.core.shutdown import Move, ShutdownRequest
+from knell.core.teams import COLOURS, Team, TeamTask
+from knell.stores.sqlite import SqliteStore
 
 # Few, so that they meet.
 NAMES = ("ada", "bo")
@@ -32,18 +31,18 @@ class TeamLife(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.store = SqliteStore(f"{self.folder.name}/quell.db", now=Clock())
-        self.team = self.store.teamwork
-        self.team.add_team(Team("core", "boss"))
+        self.store = SqliteStore(f"{self.folder.name}/knell.db", now=Clock())
+        self.team = self.store
+        self.team.teams.add(Team("core", "boss"))
         self.live: dict[str, str] = {}
         self.runs = 0
         self.held: dict[str, Held] = {}
         self.done: set[str] = set()
         self.stale: set[tuple[str, Held]] = set()
         self.asked: dict[str, str] = {}  # run → its open request
-        self.letters: list[int] = []
+        self.messages: list[int] = []
         for name in NAMES:
-            self.team.add_task(TeamTask("", "core", "Write it"))
+            self.team.team_tasks.add(TeamTask("", "core", "Write it"))
             self.start(name)
 
     def teardown(self) -> None:
@@ -55,7 +54,7 @@ class TeamLife(RuleBasedStateMachine):
         if agent not in self.live:
             self.runs += 1
             run = a_run(f"run-{self.runs}", agent)
-            self.store.add_run(an_agent(agent, team="core"), run)
+            self.store.runs.add(an_agent(agent, team="core"), run)
             self.live[agent] = run.id
 
     @rule(agent=AGENTS, outcome=st.sampled_from(Outcome), fate=FATES)
@@ -63,9 +62,9 @@ class TeamLife(RuleBasedStateMachine):
         run = self.live.pop(agent, "")
         if not run:
             return
-        request = self.team.open_of(run)
+        request = self.team.shutdowns.open_of(run)
         last = known(self.store, run)._replace(ending=KILLED._replace(outcome=outcome, tasks=fate))
-        receipt = self.store.end(last, a_receipt(last), ())
+        receipt = self.store.endings.end(last, a_receipt(last), ())
         mine = {task: held for task, held in self.held.items() if held.agent == agent}
         if fate == "leave":
             mine = {}
@@ -75,7 +74,7 @@ class TeamLife(RuleBasedStateMachine):
             assert held.agent == agent
         assert bool(request) == (run in self.asked)
         if request:
-            closed = self.team.request(self.asked.pop(run))
+            closed = self.team.shutdowns.request(self.asked.pop(run))
             assert closed
             usual = "force_killed" if request.force else "confirmed"
             assert closed.phase == ("withdrawn" if outcome is Outcome.ARCHIVED else usual)
@@ -83,10 +82,10 @@ class TeamLife(RuleBasedStateMachine):
     @rule(agent=AGENTS, task=TASKS)
     def claim(self, agent: str, task: str) -> None:
         free = task not in self.held and task not in self.done and agent in self.live
-        claimed = self._tried(self.team.claim_task, task, agent, self.live.get(agent, ""))
+        claimed = self._tried(self.team.team_tasks.claim, task, agent, self.live.get(agent, ""))
         # One that never lived may claim too: nobody can hand its tasks back, nor has to.
         if agent not in self.live and claimed:
-            assert not self.store.runs_of(agent)
+            assert not self.store.runs.of(agent)
             free = True
         assert bool(claimed) == free
         if claimed:
@@ -96,14 +95,14 @@ class TeamLife(RuleBasedStateMachine):
     def complete(self, task: str) -> None:
         held = self.held.pop(task, None)
         if held:
-            assert self._tried(self.team.complete_task, task, *held)
+            assert self._tried(self.team.team_tasks.complete, task, *held)
             self.done.add(task)
 
     @rule(task=TASKS)
     def release(self, task: str) -> None:
         held = self.held.pop(task, None)
         if held:
-            assert self._tried(self.team.release_task, task, *held)
+            assert self._tried(self.team.team_tasks.release, task, *held)
             self.stale.add((task, held))
 
     @precondition(lambda self: self.stale)
@@ -111,14 +110,16 @@ class TeamLife(RuleBasedStateMachine):
     def come_late(self, choice: Any) -> None:
         """A half-dead owner says that it is done."""
         task, held = choice.choice(sorted(self.stale))
-        assert self._tried(self.team.complete_task, task, *held) is None
-        assert self._tried(self.team.release_task, task, *held) is None
+        assert self._tried(self.team.team_tasks.complete, task, *held) is None
+        assert self._tried(self.team.team_tasks.release, task, *held) is None
 
     @rule(agent=AGENTS, force=st.booleans())
     def ask(self, agent: str, *, force: bool) -> None:
         run = self.live.get(agent, "")
-        wish = Request(f"r{len(self.store.events(0, '', 9999))}", "core", agent, run, "boss", "")
-        asked = self._tried(self.team.ask, wish._replace(force=force))
+        wish = ShutdownRequest(
+            f"r{len(self.store.events.read(0, '', 9999))}", "core", agent, run, "boss", ""
+        )
+        asked = self._tried(self.team.shutdowns.ask, wish._replace(force=force))
         assert bool(asked) == bool(run)
         if asked:
             assert asked.news == (run not in self.asked)
@@ -129,8 +130,8 @@ class TeamLife(RuleBasedStateMachine):
     def answer(self, agent: str, move: Move) -> None:
         run = self.live.get(agent, "")
         if run in self.asked:
-            before = self.team.request(self.asked[run])
-            told = self.team.move(self.asked[run], move, "because")
+            before = self.team.shutdowns.request(self.asked[run])
+            told = self.team.shutdowns.move(self.asked[run], move, "because")
             assert before
             assert told.moved == (before.phase == "requested")
             if told.moved and move is not Move.APPROVE:
@@ -138,16 +139,18 @@ class TeamLife(RuleBasedStateMachine):
 
     @rule(agent=AGENTS)
     def write(self, agent: str) -> None:
-        self.letters += [one.id for one in self.team.send("core", agent, ["inbox"], "plain", "x")]
+        self.messages += [
+            one.id for one in self.team.messages.send("core", agent, ["inbox"], "plain", "x")
+        ]
 
     @rule(limit=st.integers(0, 3))
     def read(self, limit: int) -> None:
-        assert [one.id for one in self.team.take("inbox", limit)] == self.letters[:limit]
-        del self.letters[:limit]
+        assert [one.id for one in self.team.messages.take("inbox", limit)] == self.messages[:limit]
+        del self.messages[:limit]
 
     @invariant()
     def who_lives_belongs_to_it_in_a_colour_of_its_own(self) -> None:
-        members = self.team.members("core")
+        members = self.team.teams.members("core")
         assert {member.agent: member.run for member in members} == self.live
         colours = [member.colour for member in members]
         assert len(set(colours)) == len(colours)
@@ -155,7 +158,7 @@ class TeamLife(RuleBasedStateMachine):
 
     @invariant()
     def every_task_is_in_one_state(self) -> None:
-        for task in self.team.tasks():
+        for task in self.team.team_tasks.tasks():
             expected = "completed" if task.id in self.done else "pending"
             held = self.held.get(task.id)
             assert task.status == ("in_progress" if held else expected)
@@ -164,14 +167,14 @@ class TeamLife(RuleBasedStateMachine):
 
     @invariant()
     def only_who_lives_is_asked(self) -> None:
-        assert {one.run: one.id for one in self.team.open_ones()} == self.asked
+        assert {one.run: one.id for one in self.team.shutdowns.open_requests()} == self.asked
 
     def _tried(self, deed: Any, *args: Any) -> Any:
         try:
             return deed(*args)
-        except QuellError:
+        except KnellError:
             return None
 
 
 TestTeamLife = TeamLife.TestCase
-TestTeamLife.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestTeamLife.settings = settings(max_examples=60, stateful_step_count=50)

@@ -1,4 +1,4 @@
-"""A file that an older quell left is brought up to date, and keeps everything."""
+"""A file that an older knell left is brought up to date, and keeps everything."""
 
 import os
 import sqlite3
@@ -18,17 +18,17 @@ from store_samples import (
     a_run,
     an_agent,
     an_orphan,
+    claimed,
     known,
     sql,
 )
 
-from quell.core.agent import Agent
-from quell.core.errors import StoreFailed
-from quell.core.lifecycle import State
-from quell.core.run import Place
-from quell.core.store import Won
-from quell.stores import opening
-from quell.stores.sqlite import SqliteStore
+from knell.core.agent import Agent
+from knell.core.errors import StoreFailed
+from knell.core.ports.store import Won
+from knell.core.run import Place, State
+from knell.stores import database
+from knell.stores.sqlite import SqliteStore
 
 FIRST = Path(__file__).with_name("schema_1.sql")
 PANE = Place("tmux", "%3", "/tmp/tmux.sock", 99, "work", "")
@@ -58,10 +58,10 @@ def schema(where: str) -> list[tuple[object, ...]]:
 
 def test_everything_is_kept(connect: Open) -> None:
     store = connect()
-    assert store.agents()[0] == ADA
-    assert [agent.name for agent in store.agents()] == ["ada", "bo", "cy"]
-    assert [run.id for run in store.runs_of("ada")] == ["run-3", "run-2", "run-1"]
-    assert {run.id: run.state for run in store.live_runs()} == {
+    assert store.runs.agents()[0] == ADA
+    assert [agent.name for agent in store.runs.agents()] == ["ada", "bo", "cy"]
+    assert [run.id for run in store.runs.of("ada")] == ["run-3", "run-2", "run-1"]
+    assert {run.id: run.state for run in store.runs.live()} == {
         "run-3": State.RUNNING,
         "run-4": State.STOPPING,
         "run-5": State.SPAWNING,
@@ -70,17 +70,17 @@ def test_everything_is_kept(connect: Open) -> None:
     assert first.ending == STOPPED
     assert second.ending == KILLED._replace(detail="it hung", exit_signal=9)
     assert (second.place, second.process, second.rung) == (PANE, a_process(), "term")
-    receipt = store.receipt("run-1")
+    receipt = store.endings.receipt("run-1")
     assert receipt == a_receipt(first)._replace(pid=4_000, place="tmux")
-    assert store.orphans() == [an_orphan()]
-    assert len(store.events(0, "", 1_000)) == 17
+    assert store.runs.orphans() == [an_orphan()]
+    assert len(store.events.read(0, "", 1_000)) == 17
 
 
 def test_what_was_new_with_it_is_empty(connect: Open) -> None:
     store = connect()
-    assert store.memories() == {}
-    assert store.plans() == store.worktrees() == []
-    assert store.watcher("host-a") is store.task("TASK-31-1") is None
+    assert store.watch.memories() == {}
+    assert store.restarts.plans() == store.orchestrator.worktrees() == []
+    assert store.watch.watcher("host-a") is store.orchestrator.task("TASK-31-1") is None
     run = known(store, "run-3")
     assert (run.restarted_from, run.attempt, run.heartbeat) == ("", 0, "")
 
@@ -95,9 +95,9 @@ def test_the_newest_run_has_the_agents_task(connect: Open) -> None:
 
 def test_an_ending_that_the_older_one_began_is_finished(connect: Open, where: str) -> None:
     store = connect()
-    claim = store.claim("run-4", KILLED, SPAWNER, KILLER)
+    claim = claimed(store, "run-4", KILLED, SPAWNER, KILLER)
     assert isinstance(claim, Won)
-    store.end(claim.run, a_receipt(claim.run), ())
+    store.endings.end(claim.run, a_receipt(claim.run), ())
     assert not known(store, "run-4").live
     assert sql(where, "SELECT status FROM agent_lifecycle WHERE agent_id = 'bo'") == [("killed",)]
 
@@ -126,11 +126,11 @@ def test_an_upgraded_file_is_what_a_new_one_is(connect: Open, where: str, tmp_pa
 def test_many_may_upgrade_it_at_once(connect: Open, race: Race) -> None:
     assert race(8, "look") == ["3 live"] * 8
     store = connect()
-    assert store.agents()[0] == ADA
-    store.add_run(an_agent("dee"), a_run("run-6", "dee"))
+    assert store.runs.agents()[0] == ADA
+    store.runs.add(an_agent("dee"), a_run("run-6", "dee"))
 
 
-def test_an_older_quell_that_has_it_open_goes_on(connect: Open, where: str) -> None:
+def test_an_older_knell_that_has_it_open_goes_on(connect: Open, where: str) -> None:
     """It knows nothing of the new columns; its agents are ours all the same."""
     older = sqlite3.connect(where, isolation_level=None)
     assert older.execute("SELECT count(*) FROM runs").fetchone() == (5,)
@@ -150,22 +150,22 @@ def test_an_older_quell_that_has_it_open_goes_on(connect: Open, where: str) -> N
     )
     older.close()
     assert known(store, "run-6").state is State.RUNNING
-    assert store.agents()[-1] == Agent("dee", "claude", "/", created_at="now")
+    assert store.runs.agents()[-1] == Agent("dee", "claude", "/", created_at="now")
 
 
 def test_a_step_that_fails_leaves_it_as_the_older_one_left_it(
     connect: Open, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = schema(where)
-    (number, statements) = next(opening._steps_after(1))
+    (number, statements) = next(database._steps_after(1))
     with monkeypatch.context() as patched:
         broken = [(number, [*statements, "CREATE NONSENSE"])]
-        patched.setattr(opening, "_steps_after", lambda _: iter(broken))
-        with pytest.raises(StoreFailed, match="not as quell left it"):
+        patched.setattr(database, "_steps_after", lambda _: iter(broken))
+        with pytest.raises(StoreFailed, match="not as knell left it"):
             connect()
     assert schema(where) == before
     assert sql(where, "PRAGMA user_version") == [(1,)]
-    assert connect().agents()[0] == ADA
+    assert connect().runs.agents()[0] == ADA
 
 
 def test_one_that_cannot_be_written_is_read_all_the_same(humble: Path, where: str) -> None:
@@ -176,10 +176,10 @@ def test_one_that_cannot_be_written_is_read_all_the_same(humble: Path, where: st
     file.parent.chmod(0o500)
     store = SqliteStore(where, now=Clock())
     try:
-        assert [run.id for run in store.live_runs()] == ["run-3", "run-4", "run-5"]
-        assert store.memories() == {}
+        assert [run.id for run in store.runs.live()] == ["run-3", "run-4", "run-5"]
+        assert store.watch.memories() == {}
         with pytest.raises(StoreFailed, match="cannot be"):
-            store.note("test.note", "", "", {})
+            store.events.record("test.note", "", "", {})
     finally:
         store.close()
         file.parent.chmod(0o700)

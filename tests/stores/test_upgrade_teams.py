@@ -5,13 +5,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from store_samples import KILLED, KILLER, SPAWNER, Clock, Open, Race, a_receipt, known, sql
+from store_samples import KILLED, KILLER, SPAWNER, Clock, Open, Race, a_receipt, claimed, known, sql
 
-from quell.core.store import Won
-from quell.core.team import Team
-from quell.core.teamtask import TeamTask
-from quell.stores import opening
-from quell.stores.sqlite import SqliteStore
+from knell.core.ports.store import Won
+from knell.core.teams import Team, TeamTask
+from knell.stores import database
+from knell.stores.sqlite import SqliteStore
 
 FIRST = Path(__file__).with_name("schema_1.sql")
 
@@ -22,7 +21,7 @@ def where(where: str) -> str:
     os.mkdir(os.path.dirname(where), 0o700)
     db = sqlite3.connect(where, isolation_level=None)
     db.executescript(FIRST.read_text("utf-8"))
-    second = next(statements for number, statements in opening._steps_after(1) if number == 2)
+    second = next(statements for number, statements in database._steps_after(1) if number == 2)
     for statement in second:
         db.execute(statement)
     db.execute("PRAGMA user_version = 2")
@@ -34,13 +33,13 @@ def where(where: str) -> str:
 
 def test_an_upgraded_file_is_what_a_new_one_is(connect: Open, where: str, tmp_path: Path) -> None:
     store = connect()
-    assert [run.id for run in store.live_runs()] == ["run-3", "run-4", "run-5"]
-    assert store.teamwork.teams() == store.teamwork.tasks() == store.teamwork.servers() == []
+    assert [run.id for run in store.runs.live()] == ["run-3", "run-4", "run-5"]
+    assert store.teams.teams() == store.team_tasks.tasks() == store.backends.all() == []
     new = str(tmp_path / "new.db")
     SqliteStore(new, now=Clock()).close()
     schema = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
     assert sql(where, schema) == sql(new, schema)
-    assert sql(where, "PRAGMA user_version") == [(opening.SCHEMA,)]
+    assert sql(where, "PRAGMA user_version") == [(database.SCHEMA,)]
     assert sql(where, "PRAGMA integrity_check") == [("ok",)]
     assert sql(where, "PRAGMA foreign_key_check") == []
 
@@ -51,21 +50,21 @@ def test_many_may_upgrade_it_at_once(race: Race) -> None:
 
 def test_one_that_lived_before_may_join_and_end(connect: Open) -> None:
     store = connect()
-    store.teamwork.add_team(Team("core", "ada"))
-    assert [member.agent for member in store.teamwork.members("core")] == ["ada"]
-    store.teamwork.join("core", "bo")
-    store.teamwork.add_task(TeamTask("", "core", "Write it"))
-    store.teamwork.claim_task("TASK-1", "bo")
-    store.teamwork.set_token("run-4", "digest")
-    claim = store.claim("run-4", KILLED, SPAWNER, KILLER)
+    store.teams.add(Team("core", "ada"))
+    assert [member.agent for member in store.teams.members("core")] == ["ada"]
+    store.teams.join("core", "bo")
+    store.team_tasks.add(TeamTask("", "core", "Write it"))
+    store.team_tasks.claim("TASK-1", "bo")
+    store.runs.set_token("run-4", "digest")
+    claim = claimed(store, "run-4", KILLED, SPAWNER, KILLER)
     assert isinstance(claim, Won)
-    receipt = store.end(claim.run, a_receipt(claim.run), ())
+    receipt = store.endings.end(claim.run, a_receipt(claim.run), ())
     assert [task["id"] for task in receipt.tasks if task.get("kind") == "team"] == ["TASK-1"]
     assert not known(store, "run-4").live
-    assert store.teamwork.run_of_token("digest") is None
+    assert store.runs.run_of_token("digest") is None
 
 
-def test_a_second_quell_of_the_older_schema_may_end_what_has_a_token(
+def test_a_second_knell_of_the_older_schema_may_end_what_has_a_token(
     connect: Open, where: str
 ) -> None:
     """It has the file open since before the upgrade, and knows nothing of servers."""
@@ -73,7 +72,7 @@ def test_a_second_quell_of_the_older_schema_may_end_what_has_a_token(
     older.execute("PRAGMA foreign_keys = ON")
     assert older.execute("SELECT count(*) FROM instances").fetchone() == (3,)
     store = connect()
-    store.teamwork.set_token("run-4", "digest")
+    store.runs.set_token("run-4", "digest")
     older.execute("DELETE FROM instances WHERE run = 'run-4'")
     older.close()
-    assert store.teamwork.run_of_token("digest") is None
+    assert store.runs.run_of_token("digest") is None

@@ -1,0 +1,5 @@
+"""`python -m knell` is the command `knell`."""
+
+from knell.faces.cli import main
+
+main()

@@ -1,0 +1,207 @@
+"""The part of the API for many hosts: joining, looking, orders. Needs the extra `fleet`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from knell.api.fleet_setup import FleetSetupVerbs
+from knell.core.codes import Code
+from knell.core.errors import FleetFailed
+from knell.core.fleet.target import FarTarget, far_target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from knell.core.fleet.order import FleetOrder
+    from knell.core.ports.fleet import (
+        FleetEvent,
+        HostView,
+        LocalHost,
+        OrderView,
+    )
+    from knell.fleet.link import Link
+    from knell.fleet.postgres import PostgresFleet, Signer
+
+WAIT = 10.0  # seconds that a verb waits for the origin's answer
+EXPIRES = 3600.0  # seconds after which an order that nobody took is never carried out
+
+
+class FarAnswer(NamedTuple):
+    """What one host said to an order; `order` is None while it is pending."""
+
+    asked: FleetOrder
+    order: OrderView | None
+
+
+class FleetStatus(NamedTuple):
+    """How this machine is in its fleet."""
+
+    sentence: str
+    host: str
+    operator: str
+    trouble: str  # why the database cannot be asked
+    hosts: tuple[HostView, ...] = ()
+    room: Mapping[str, Any] | None = None
+    heard_s: float | None = None  # seconds since the link last heard the database
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "hosts": [host.to_json() for host in self.hosts]}
+
+
+class FleetVerbs(FleetSetupVerbs):
+    """Reached as `knell.fleet`."""
+
+    _fleet: PostgresFleet | None = None
+
+    # -- the link ------------------------------------------------------------------------------
+
+    def link(self, host: LocalHost, pace: Mapping[str, float] | None = None) -> Link:
+        """The link of this host, to be stepped; `host` is what it publishes and obeys through."""
+        from knell.fleet.link import Link
+        from knell.fleet.private_files import read_credentials
+
+        return Link(read_credentials(self.files.link), self.files, host, pace or {})
+
+    # -- looking -------------------------------------------------------------------------------
+
+    @property
+    def database(self) -> PostgresFleet:
+        """The fleet's database, as the operator of this home; else as this host."""
+        if self._fleet is None:
+            from knell.fleet.postgres import PostgresFleet
+            from knell.fleet.private_files import read_credentials
+
+            files = self.files
+            path = next((one for one in (files.operator, files.link) if os.path.exists(one)), "")
+            if not path:
+                hint = "knell fleet join URL joins one; knell fleet init URL makes one"
+                raise FleetFailed("this machine is in no fleet", hint, code=Code.FLEET_OFF)
+            self._fleet = PostgresFleet(read_credentials(path))
+        return self._fleet
+
+    def close(self) -> None:
+        if self._fleet:
+            self._fleet.close()
+
+    def status(self) -> FleetStatus:
+        """How this machine is in its fleet, and how the others are, as far as it may know."""
+        from knell.fleet.private_files import read_credentials
+        from knell.fleet.wire import shown
+
+        files = self.files
+        mine = read_credentials(files.link) if os.path.exists(files.link) else None
+        operator = read_credentials(files.operator) if os.path.exists(files.operator) else None
+        if not mine and not operator:
+            return FleetStatus("this machine is in no fleet", "", "", "")
+        where = shown((mine or operator).conninfo)  # pyright: ignore[reportOptionalMemberAccess]
+        what = [f"host '{mine.name}'"] if mine else []
+        what += [f"operator '{operator.name}'"] if operator else []
+        names = (mine.name if mine else "", operator.name if operator else "")
+        heard = self._heard()
+        said = f"{' and '.join(what)} of the fleet in {where}"
+        try:
+            if not operator:
+                self.database.call("SELECT knell.schema_of()")
+                said += "; only operators see the other hosts"
+                return FleetStatus(said, *names, "", heard_s=heard)
+            room = self.database.room()
+            return FleetStatus(said, *names, "", tuple(self.hosts()), room, heard)
+        except FleetFailed as error:
+            return FleetStatus(said, *names, str(error), heard_s=heard)
+
+    def _heard(self) -> float | None:
+        link, clock = self.store.link(), self._world.clock()
+        here = link is not None and link.contact_boot == clock.boot
+        return round(clock.up - link.contact_up, 1) if link and here else None
+
+    def hosts(self) -> list[HostView]:
+        return self.database.hosts()
+
+    def agents(self, target: str = "", *, with_ended: bool = False) -> list[dict[str, Any]]:
+        """The rows of `list`, of all hosts, or of those that a target such as tag:X@* means."""
+        if not target:
+            return self.database.agents(ended=with_ended)
+        meant = far_target(target)
+        kind, _, value = meant.what.partition(":")
+        which = {kind: value} if value else {} if meant.what == "all" else {"name": meant.what}
+        return self.database.agents(host=meant.host, ended=with_ended, **which)
+
+    def hosts_of(self, name: str, *, seconds: float) -> list[str]:
+        """The hosts on which an agent of that name lives; FleetFailed if that takes longer."""
+        from knell.fleet.private_files import read_credentials
+        from knell.fleet.wire import Wire
+
+        wire = Wire(read_credentials(self.files.operator).conninfo, seconds, seconds)
+        try:
+            found = wire.call("SELECT knell.fleet_agents($1)", {"name": name})
+        finally:
+            wire.close()
+        return [one["host"] for one in found]
+
+    def receipt(self, host: str, agent: str) -> dict[str, Any] | None:
+        """The newest receipt that this host has published of an agent or a run."""
+        return self.database.receipt(host, agent)
+
+    def events(
+        self, after: FleetEvent | None = None, *, limit: int = 50, agent: str = ""
+    ) -> list[FleetEvent]:
+        return self.database.events(after, limit, agent)
+
+    def follow(self, after: FleetEvent | None, *, agent: str = "") -> Iterator[FleetEvent]:
+        """Yields every event of the fleet behind that one, in the order of the database."""
+        while True:
+            found = self.database.events(after, 500, agent) if after else self.events(limit=1)
+            for event in found:
+                yield event
+                after = event
+            if not found:
+                self._world.wait([], 0.5)
+
+    # -- orders --------------------------------------------------------------------------------
+
+    def order(
+        self, verb: str, target: str | FarTarget, options: Mapping[str, Any], *,
+        wait: float = WAIT, expires: float = EXPIRES,
+    ) -> list[FarAnswer]:  # fmt: skip
+        """Asks the hosts that the target means, and waits that long for their answers."""
+        from knell.fleet.postgres import OrderWish
+
+        meant = far_target(target) if isinstance(target, str) else target
+        who = self._signer()
+        wish = OrderWish(verb, meant, dict(options), max(expires, wait))
+        orders = self.database.prepare(wish, who)
+        self.database.issue(orders, who)
+        found = self.database.await_answers(orders, wait, lambda some: self._world.wait([], some))
+        return [FarAnswer(one, found.get(one.id)) for one in orders]
+
+    def _signer(self) -> Signer:
+        """The operator of this home; inside an agent, this host in the name of that agent."""
+        from knell.fleet.postgres import Signer
+        from knell.fleet.private_files import read_credentials
+        from knell.life.base.caller import asker
+
+        who, files = asker(self._world), self.files
+        if who.agent:
+            self._fleet = None
+            host = read_credentials(files.link)
+            from knell.fleet.postgres import PostgresFleet
+
+            self._fleet = PostgresFleet(host)
+            return Signer(f"agent:{who.agent}:{who.run}", f"host:{host.name}", files.host_key)
+        if not os.path.exists(files.operator):
+            why = "this home has no operator's credentials for the fleet"
+            hint = "knell fleet join URL --operator NAME"
+            raise FleetFailed(why, hint, code=Code.FLEET_OFF)
+        name = read_credentials(files.operator).name
+        return Signer(f"operator:{name}", "operator", files.operator_key)
+
+    def orders(self, *, with_closed: bool = False) -> list[OrderView]:
+        return self.database.orders(with_closed=with_closed)
+
+    def cancel(self, id: str) -> str:
+        """Calls off the order whose id begins so; gives the whole id."""
+        found = [one.id for one in self.orders() if one.id.startswith(id)]
+        whole = found[0] if len(found) == 1 and id else id
+        self.database.cancel(whole)
+        return whole

@@ -1,0 +1,134 @@
+"""The part of the API that makes a fleet, joins it, and keeps its keys."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from knell.core.errors import BadRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knell.core.ports.fleet import FleetStore, Joined
+    from knell.fleet.private_files import FleetFiles
+    from knell.fleet.schema import Schema
+    from knell.wiring import RealWorld
+
+
+class FleetSetupVerbs:
+    """A part of `knell.fleet`."""
+
+    def __init__(self, world: RealWorld) -> None:
+        check_fleet_packages()
+        self._world = world
+
+    @property
+    def files(self) -> FleetFiles:
+        return self._world.fleet_files
+
+    @property
+    def store(self) -> FleetStore:
+        """What this host remembers of its fleet."""
+        return self._world.store.fleet
+
+    # -- joining -------------------------------------------------------------------------------
+
+    def init(self, url: str = "", *, url_file: str = "", operator: str = "") -> Joined:
+        """Makes the schema in a database, and this home its first operator. `url_file`: a file of
+        mode 600 that holds the address, where it has a password."""
+        from knell.fleet import setup
+
+        where = setup.where(url, url_file)
+        return setup.init(where, self.files, operator or _user(self._world))
+
+    def upgrade(self, url: str = "", *, url_file: str = "") -> Schema:
+        from knell.fleet import setup
+
+        return setup.upgrade(setup.where(url, url_file))
+
+    def join(
+        self, url: str = "", *, url_file: str = "", host: str = "", operator: str = "",
+        trust: Sequence[str] = (), save_to: str = "", from_file: str = "",
+    ) -> Joined:  # fmt: skip
+        """Makes this home a host of the fleet, or with `operator` an operator's."""
+        from knell.fleet import setup
+        from knell.fleet.private_files import read_credentials
+
+        if from_file:
+            given = read_credentials(from_file)
+            joined = setup.take_credentials(self.files, given, tuple(trust))
+        else:
+            where = setup.where(url, url_file)
+            if operator:
+                return setup.join_as_operator(where, self.files, operator)
+            wish = setup.JoinWish(host or self._world.host, tuple(trust), save_to)
+            joined = setup.join(where, self.files, wish)
+        if not save_to:
+            self.store.join(self._world.new_uuid())
+        return joined
+
+    def prune(
+        self, url: str = "", *, days: float, url_file: str = "", dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Drops old events by whole months, closed orders, and agents that ended long ago."""
+        from knell.fleet import setup
+
+        return setup.prune(setup.where(url, url_file), days, dry_run=dry_run)
+
+    def leave(self) -> str:
+        """Forgets the fleet on this host. The name of the host; empty if it was in none."""
+        from knell.fleet.private_files import read_credentials
+
+        name = read_credentials(self.files.link).name if os.path.exists(self.files.link) else ""
+        if os.path.exists(self.files.link):
+            os.unlink(self.files.link)
+        self.store.leave()
+        return name
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def new_key(self) -> str:
+        """The operator's public key of this home; made if there is none."""
+        from knell.fleet.keys import make_key
+
+        return make_key(self.files.operator_key)
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """(operator, host or trusted …, name, public key) of all that this home has."""
+        from knell.fleet.keys import public_of
+        from knell.fleet.private_files import trusted_keys
+
+        own = (("own operator", self.files.operator_key), ("own host", self.files.host_key))
+        mine = [(what, "", public_of(path)) for what, path in own if os.path.exists(path)]
+        trusted = trusted_keys(self.files.trusted)
+        return mine + [
+            (f"trusted {who.partition(':')[0]}", name, key) for who, name, key in trusted
+        ]
+
+    def trust(self, key: str, *, name: str = "", host: str = "") -> bool:
+        """Obeys orders that this key signs; with `host`, those of agents of that host."""
+        from knell.fleet.setup import add_trust, name_of_key
+
+        name = host or name or name_of_key(key)
+        return add_trust(self.files, "host" if host else "operator", name, key)
+
+    def distrust(self, key: str) -> bool:
+        from knell.fleet.setup import drop_trust
+
+        return drop_trust(self.files, key)
+
+
+def _user(world: RealWorld) -> str:
+    import re
+
+    name = world.env.get("USER") or world.env.get("LOGNAME") or "operator"
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name).strip("-.") or "operator"
+
+
+def check_fleet_packages() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("psycopg") is None or find_spec("cryptography") is None:
+        why = "the fleet needs the packages psycopg and cryptography"
+        raise BadRequest(why, "pip install 'knell[fleet]'")

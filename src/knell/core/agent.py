@@ -1,0 +1,70 @@
+"""The durable identity of an agent, and what it may be called."""
+
+import re
+from typing import NamedTuple
+
+from knell.core.errors import BadRequest
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+SHOWN = 40  # characters of a bad name that an error repeats
+RESERVED = frozenset({"all", "self", "none"})
+
+
+class Agent(NamedTuple):
+    """Never deleted by a kill: everything that a later resume needs is here."""
+
+    name: str
+    kind: str
+    cwd: str
+    args: tuple[str, ...] = ()  # what the person asked for: after the program, or the whole command
+    env: tuple[tuple[str, str], ...] = ()  # asked for with --env
+    place: str = "headless"
+    server: str = ""  # which tmux server or kitty socket
+    team: str = ""
+    tag: str = ""
+    role: str = ""
+    task: str = ""
+    keep: tuple[str, ...] = ()  # globs of children that may outlive it
+    conversation: str = ""
+    created_at: str = ""
+    restart: int = 0  # how often the watch may start it again after an unplanned end
+    # By whose word the conversation is known, and since when (core/conversation.py); without a
+    # source nothing is known surely, and `conversation` may be what an older knell had guessed.
+    conversation_source: str = ""
+    conversation_since: str = ""
+    conversation_root: str = ""  # the directory of its program's conversations, as it was started
+    cut_off_after: int = 0  # seconds without the fleet after which the watch stops it; 0: never
+
+
+def checked_name(name: str, what: str = "name") -> str:
+    """`name` if it is safe in tmux, a path and a shell; else an error that proposes one."""
+    if NAME.fullmatch(name) and name.lower() not in RESERVED and not name.isdigit():
+        return name
+    shown = name if len(name) <= SHOWN and name.isprintable() else repr(name[:SHOWN]) + "…"
+    why = "is reserved" if name.lower() in RESERVED or name.isdigit() else "is not usable"
+    raise BadRequest(
+        f"the {what} {shown} {why}: letters, digits, '-' and '_', at most 64",
+        f"try {proposed_name(name)}",
+    )
+
+
+def proposed_name(name: str) -> str:
+    """The nearest legal name."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64]
+    if not plain or plain.isdigit() or plain.lower() in RESERVED:
+        plain = f"agent-{plain}".rstrip("-")
+    return plain
+
+
+def next_name(kind: str, taken: frozenset[str]) -> str:
+    """`claude-1`, `claude-2`, …: the first number that no agent ever had."""
+    number = 1
+    while f"{kind}-{number}" in taken:
+        number += 1
+    return f"{kind}-{number}"
+
+
+def derived_session_name(workspace: str, kind: str) -> str:
+    """The tmux session of an agent by the convention `<workspace>-creator-<agent>`."""
+    parts = [part for part in workspace.split("/") if part][-2:]
+    return f"{'-'.join(parts).replace('_', '-').lower()}-creator-{kind}".lstrip("-")

@@ -1,0 +1,176 @@
+"""Who may do what to whom: the one decision that every verb asks for before it acts.
+
+It is pure: who asks was proven before (life/base/caller.py), and what the targets are to the caller
+was looked up (life/base/authority.py). docs/teams.md shows every decision in a table.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from knell.core.codes import Code
+
+OPERATOR = "operator"
+ASK = "ask the operator"
+PROVE = (
+    "type it in a shell of your own, without KNELL_RUN and KNELL_TOKEN; "
+    "an agent proves itself by its KNELL_TOKEN"
+)
+
+
+class Caller(NamedTuple):
+    """Who asks: the operator at a shell, an agent, or a process that cannot prove who it is."""
+
+    by: str  # "operator", "agent:luna", or "unproven"
+    runs: tuple[str, ...] = ()  # the run it is in, and the runs around that one
+    agent: str = ""  # its name, if it is an agent
+    outside: bool = False  # no process of the agent is above it: it may end the agent itself
+    doubt: str = ""  # why it is not known who asks; then every deed is refused
+
+    @property
+    def run(self) -> str:
+        return self.runs[0] if self.runs else ""
+
+    @property
+    def run_above(self) -> str:
+        """The run that this process is below, and would end with; empty: none."""
+        return "" if self.outside else self.run
+
+
+class Deed(StrEnum):
+    """What is done to agents; the value is the word for it in a refusal."""
+
+    END = "end"  # kill, stop, restart, stalled --kill, watch --stalled, ask with a deadline
+    START = "restart"  # resume too
+    REAP = "end what is left of"
+    CLEAN_UP = "clean up after"
+    BEAT = "give a sign of life for"
+    ANSWER = "answer for"
+    ADOPT = "adopt"
+    REAP_FOREIGN = "end leftovers of other programs"
+    MANAGE = "manage"  # the MCP tools stop-agent and resume-agent
+    WATCH = "start, end or install the watch"  # it acts with the operator's authority
+    FORGET = "remove records"  # prune
+    UNINSTALL = "uninstall knell"
+
+
+class Relation(StrEnum):
+    """What a target is to the agent that asks."""
+
+    ITSELF = "itself"
+    STARTED = "what it started"
+    LED = "a member of the team that it leads"
+    AROUND = "what it runs in"
+    TEAMED = "an agent of a team that it does not lead"
+    FREE = "an agent of no team"
+    STRANGE = "a process of no agent"
+
+
+_OWN = frozenset({Relation.ITSELF, Relation.STARTED, Relation.LED})
+PERMITTED: dict[Deed, frozenset[Relation]] = {  # to agents
+    Deed.END: _OWN | {Relation.FREE},
+    Deed.START: _OWN | {Relation.FREE},
+    Deed.REAP: _OWN,  # of what is left of an agent, its team is often no longer known
+    Deed.CLEAN_UP: _OWN,
+    Deed.BEAT: frozenset({Relation.ITSELF}),
+    Deed.ANSWER: frozenset({Relation.ITSELF}),
+    Deed.ADOPT: frozenset({Relation.STARTED}),
+    Deed.REAP_FOREIGN: frozenset(),
+    Deed.MANAGE: _OWN,
+    Deed.WATCH: frozenset(),
+    Deed.FORGET: frozenset(),
+    Deed.UNINSTALL: frozenset(),
+}
+
+
+class Subject(NamedTuple):
+    """One target of a deed, as far as the decision needs it."""
+
+    name: str  # an agent, or "PID 4711"
+    relation: Relation
+    team: str = ""
+    leads: bool = False  # that team
+    left: tuple[str, ...] = ()  # members of the team that would live on without a leader
+    swept: bool = False  # it was meant by a group, as in `kill all`
+
+
+class Refusal(NamedTuple):
+    code: Code
+    why: str
+    hint: str
+
+
+def decide(
+    who: Caller,
+    deed: Deed,
+    subjects: Sequence[Subject],
+    *,
+    confirmed: bool = False,
+    groups: Sequence[str] = (),
+) -> Refusal | None:
+    """Why this caller may not do this to all of these; None if it may. `confirmed`: by --yes.
+
+    `groups`: the targets that meant a group of agents."""
+    if who.doubt:
+        return Refusal(Code.CALLER_UNPROVEN, f"it is not proven who asks: {who.doubt}", PROVE)
+    if not who.runs:
+        return None if confirmed or deed is not Deed.END else _ended_leader(subjects)
+    around = [one for one in subjects if one.relation is Relation.AROUND]
+    if around:
+        why = f"'{around[0].name}' runs this agent: no agent may {deed} its own ancestors"
+        return Refusal(Code.RUNS_THIS_COMMAND, why, ASK)
+    many = _several(deed, subjects, groups) if not confirmed else None
+    refusals = (_refusal(who, deed, one) for one in subjects)
+    return many or next((refusal for refusal in refusals if refusal), None)
+
+
+def _ended_leader(subjects: Sequence[Subject]) -> Refusal | None:
+    """A person ends a leader together with its whole team, as in `kill all`, or confirms with
+    --yes that the team loses its leader."""
+    for one in subjects:
+        if one.leads and not (one.swept and not one.left):
+            named = f": {', '.join(one.left)} would be without one" if one.left else ""
+            hint = f"add --yes, or knell kill {one.name} --dissolve to dissolve the team as well"
+            return Refusal(Code.NEEDS_YES, f"'{one.name}' leads team '{one.team}'{named}", hint)
+    return None
+
+
+def _several(deed: Deed, subjects: Sequence[Subject], groups: Sequence[str]) -> Refusal | None:
+    """No agent ends more than one agent, or a whole group, without --yes."""
+    names = list(dict.fromkeys(one.name for one in subjects))
+    if deed not in (Deed.END, Deed.REAP):
+        return None
+    if len(names) > 1:
+        why = f"an agent may not {deed} {len(names)} runs unasked: {', '.join(names)}"
+        return Refusal(Code.NEEDS_YES, why, "add --yes")
+    if groups:
+        why = f"an agent may not {deed} {', '.join(groups)} unasked"
+        return Refusal(Code.NEEDS_YES, why, "add --yes")
+    return None
+
+
+def _refusal(who: Caller, deed: Deed, one: Subject) -> Refusal | None:
+    """For one target and an agent that asks."""
+    if "@" in who.agent and one.relation is not Relation.LED:  # no agent of this host has that sign
+        why = (
+            f"'{who.agent}' is of another host: it may only {deed} members of a team that it leads"
+        )
+        return Refusal(Code.NOT_ALLOWED, why, ASK)
+    if deed is Deed.END and one.leads:
+        why = f"'{one.name}' leads team '{one.team}': no agent ends a leader"
+        hint = f"the operator may; or knell team dissolve {one.team} first"
+        return Refusal(Code.LEADER_STAYS, why, hint)
+    if one.relation in PERMITTED[deed]:
+        return None
+    if not PERMITTED[deed]:
+        why = f"only the operator may {deed}: '{who.agent}' is an agent"
+    elif deed is Deed.ADOPT:
+        why = f"'{who.agent}' may only adopt what it started itself, which {one.name} is not"
+    elif deed in (Deed.BEAT, Deed.ANSWER):
+        why = f"only '{one.name}' itself and the operator may {deed} '{one.name}'"
+    elif one.relation is Relation.TEAMED:
+        why = f"'{one.name}' is in team '{one.team}': only its leader may {deed} it"
+        return Refusal(Code.ONLY_THE_LEADER, why, "ask the leader, or the operator")
+    else:
+        why = f"'{who.agent}' neither started '{one.name}' nor leads its team"
+    return Refusal(Code.NOT_ALLOWED, why, ASK)

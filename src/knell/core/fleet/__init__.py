@@ -1,0 +1,1 @@
+"""What many hosts need to agree on: orders and targets; pure."""

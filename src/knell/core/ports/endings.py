@@ -1,0 +1,53 @@
+"""The port to the endings of processes: signals by a ladder, until nothing of a run is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from knell.core.codes import Notice
+    from knell.core.ports.keepers import Journal
+    from knell.core.ports.processes import Target
+    from knell.core.process import ProcessId
+    from knell.core.receipt import Ended, Proof, RungRecord, Survivor
+
+    RecordRungs = Callable[[Sequence[tuple[str, str]]], None]  # (run, rung), before it is taken
+    # For one run; returns why the keys were not typed, or None.
+    TypeExitKeys = Callable[[str], Notice | None]
+
+
+class EndReport(NamedTuple):
+    """What came of ending the processes of one run."""
+
+    run: str
+    proof: Proof
+    rungs: tuple[RungRecord, ...]
+    journal: Journal
+    millis: int
+    warnings: tuple[Notice, ...] = ()
+    began: bool = True  # something was alive when we started
+    denied: bool = False  # the kernel refused every signal
+    processes: tuple[Ended, ...] = ()
+    survivors: tuple[Survivor, ...] = ()
+    survivor_ids: tuple[ProcessId, ...] = ()
+
+
+class ProcessEndings(Protocol):
+    def end(
+        self,
+        targets: Sequence[Target],
+        protected: Sequence[ProcessId],
+        record: RecordRungs,
+        ask: TypeExitKeys,
+    ) -> dict[str, EndReport]: ...
+
+
+class Enclosures(Protocol):
+    """A cgroup around a running tree, which nothing it starts can leave. A system that has none
+    gives no path for one, and that is all that a verb needs to know."""
+
+    def path_for(self, process: ProcessId, run: str) -> str: ...
+    def enclose(self, target: Target, protected: Sequence[ProcessId]) -> bool: ...
+    def release(self, path: str) -> None: ...

@@ -1,0 +1,148 @@
+"""One life of an agent: one process tree in one place, and the table of the states it goes through.
+
+Code may only move along the table; the docs print it."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from knell.core.errors import IllegalTransition
+from knell.core.process import ProcessId
+
+if TYPE_CHECKING:
+    from knell.core.ports.keepers import Journal
+
+
+class State(StrEnum):
+    SPAWNING = "spawning"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+class Happening(StrEnum):
+    BORN = "born"  # the keeper, or a look, has seen the agent's process
+    END_ASKED = "end_asked"  # an ending was claimed
+    SPARED = "spared"  # the ending failed: something survived, or signals were refused
+    LET_GO = "let_go"  # knell no longer answers for it; the process may live on
+    GONE = "gone"  # its end was seen
+
+
+TRANSITIONS: dict[tuple[State, Happening], State] = {
+    (State.SPAWNING, Happening.BORN): State.RUNNING,
+    (State.SPAWNING, Happening.END_ASKED): State.STOPPING,
+    (State.SPAWNING, Happening.LET_GO): State.ENDED,
+    (State.SPAWNING, Happening.GONE): State.ENDED,
+    (State.RUNNING, Happening.END_ASKED): State.STOPPING,
+    (State.RUNNING, Happening.LET_GO): State.ENDED,
+    (State.RUNNING, Happening.GONE): State.ENDED,
+    (State.STOPPING, Happening.BORN): State.STOPPING,  # a kill that overtook the spawn
+    (State.STOPPING, Happening.END_ASKED): State.STOPPING,  # a dead killer's claim taken over
+    (State.STOPPING, Happening.SPARED): State.RUNNING,
+    (State.STOPPING, Happening.LET_GO): State.ENDED,
+    (State.STOPPING, Happening.GONE): State.ENDED,
+}
+
+
+class Outcome(StrEnum):
+    """How an ended run ended. Who asked, and why, are other fields."""
+
+    COMPLETED = "completed"  # exit 0, by itself
+    FAILED = "failed"  # crashed, non-zero, or never started
+    STOPPED = "stopped"  # deliberate, resumable
+    KILLED = "killed"
+    TERMINATED = "terminated"  # ended by a signal or a tool that is not ours
+    ARCHIVED = "archived"  # let go of; the process may live on and is tracked
+    LOST = "lost"  # gone while knell was not looking
+
+
+class Place(NamedTuple):
+    """Where a run lives, precisely enough that a restarted server cannot fool us."""
+
+    name: str  # tmux, kitty, wezterm, headless, terminal
+    pane: str = ""  # %3 in tmux, the window's number in kitty, the pane's in wezterm
+    server: str = ""  # the socket to talk to
+    server_pid: int = 0  # pane ids restart at %0 when the server does
+    session: str = ""
+    log: str = ""  # headless: where its output goes
+
+
+class Ending(NamedTuple):
+    """Who ended a run, why, and what it came to."""
+
+    outcome: Outcome
+    by: str
+    reason: str
+    detail: str = ""
+    exit_code: int | None = None
+    exit_signal: int | None = None
+    tasks: str = ""  # what becomes of its open tasks: a Fate, or empty for the usual one
+    cleanup: str = ""  # what becomes of its worktree: a Cleanup, or empty for nothing
+
+
+class Run(NamedTuple):
+    id: str
+    agent: str
+    host: str
+    state: State
+    place: Place
+    started_at: str
+    parent: str = ""  # the run whose agent started this one through knell
+    keeper: ProcessId | None = None
+    process: ProcessId | None = None  # the agent's own
+    cgroup: str = ""
+    owner: ProcessId | None = None  # the knell that is spawning or ending it right now
+    ending: Ending | None = None  # asked for while stopping, final when ended
+    ended_at: str = ""
+    rung: str = ""  # the last rung written down
+    task: str = ""  # what it was started for
+    restarted_from: str = ""  # the run that the watch replaced by this one
+    attempt: int = 0  # how many restarts lie between the first run and this one
+    heartbeat: str = ""  # when it last beat, as far as it was recorded
+    seal: str = ""  # while it lives: the digest of its token, which is the digest of its seal
+
+    @property
+    def live(self) -> bool:
+        return self.state is not State.ENDED
+
+
+class Orphan(NamedTuple):
+    """A process that outlived its run, tracked apart from the instances."""
+
+    run: str
+    agent: str
+    tag: str
+    process: ProcessId
+    command: str
+    why: str  # archived, kept, survived, keeper_gone
+
+
+def step(state: State, happening: Happening) -> State:
+    """The next state, or IllegalTransition: a bug in knell, never caught."""
+    if (state, happening) not in TRANSITIONS:
+        raise IllegalTransition(state, happening)
+    return TRANSITIONS[state, happening]
+
+
+def seen_ending(run: Run, journal: "Journal") -> Ending:
+    """What came of the run: the claimed ending if there was one, else what the keeper saw."""
+    code, number = journal.exit_code, journal.exit_signal
+    if run.ending is not None and journal.cause in ("asked", ""):
+        return run.ending._replace(exit_code=code, exit_signal=number)
+    if journal.failure:
+        ending = Ending(Outcome.FAILED, "keeper", "not_started", journal.failure, code)
+        return ending._replace(tasks="requeue")  # no agent has begun it
+    if journal.cause == "hangup":  # a person closed the pane: a decision, not an accident
+        return Ending(Outcome.STOPPED, "terminal", "pane_closed", "", code, number)
+    if journal.cause == "signal":
+        return Ending(Outcome.TERMINATED, "unknown", "keeper_signalled", "", code, number)
+    if journal.cause == "exit":
+        clean = code == 0
+        return Ending(
+            Outcome.COMPLETED if clean else Outcome.FAILED,
+            "agent",
+            "exited" if clean else "crashed",
+            "" if number is None else f"signal {number}",
+            code,
+            number,
+        )
+    return Ending(Outcome.LOST, "unknown", "lost", "gone while knell was not looking")

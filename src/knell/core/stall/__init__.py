@@ -1,0 +1,1 @@
+"""How knell judges whether an agent still works: signs, memory, turns, screens, verdict."""

@@ -1,0 +1,24 @@
+"""Times as the store writes them (ISO 8601), compared and written for other programs."""
+
+from datetime import UTC, datetime, timedelta
+
+
+def parsed_time(at: str) -> datetime | None:
+    """A time as the store has it; None where it has none."""
+    try:
+        return datetime.fromisoformat(at)
+    except ValueError:
+        return None
+
+
+def whole_seconds(at: str, later: float = 0) -> str | None:
+    """ISO 8601 with Z and whole seconds, cut and not rounded."""
+    then = parsed_time(at)
+    if then is None:
+        return None
+    return f"{(then + timedelta(seconds=later)).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def seconds_between(earlier: str, later: str) -> int | None:
+    one, other = parsed_time(earlier), parsed_time(later)
+    return max(0, int((other - one).total_seconds())) if one and other else None

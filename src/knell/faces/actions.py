@@ -1,0 +1,90 @@
+"""What people and agents can do, and how each face offers it: docs/faces.md is printed from here.
+
+Every verb, key and tool stands in this table, or in `WITHOUT` with the reason; a test compares it
+with the faces themselves.
+"""
+
+from typing import NamedTuple
+
+
+class Action(NamedTuple):
+    what: str
+    verb: str = ""  # of the command line
+    key: str = ""  # of top
+    tool: str = ""  # of the MCP server
+    web: str = "shown"  # on its pages, or the deed of a button
+    why_not: str = ""  # why a face does not have it
+
+
+ROOM = "top and web show agents; texts and settings are for the command line"
+SHELL = "an agent has a shell for it"
+PLAIN_WEB = ("", "shown", "filter")  # what is no deed of a button
+
+ACTIONS = (
+    Action("see all agents", "list", "shown", "list-agents"),
+    Action("see all agents, orphans and the watch", "status", "shown", "list-agents"),
+    Action("only some of them", "list TARGET", "/", "list-agents", "filter"),
+    Action("see everything about one", "show", "shown", "agent-status"),
+    Action("why it counts as working or stalled", "explain", "e", "explain-agent"),
+    Action("its processes", "tree", "t", why_not=SHELL),
+    Action("what it printed", "logs", "l", why_not=SHELL),
+    Action("what its pane shows", "screen", "shown", why_not=SHELL),
+    Action("go to its pane", "attach", "enter", "", "", "only a person has a terminal"),
+    Action("the proof of its end", "receipt", "p", "agent-status"),
+    Action("what happened", "events", "shown", why_not=SHELL),
+    Action("what happened while you slept", "night", why_not=f"top shows what is now; {SHELL}"),
+    Action("start one", "spawn", "", "spawn-agent", "", "top and web act on agents that are there"),
+    Action("stop politely", "stop", "s", "stop-agent", "stop"),
+    Action("kill", "kill", "X", "kill-agent", "kill"),
+    Action("ask to leave", "ask", "a", "kill-agent", "ask"),
+    Action("bring back", "resume", "r", "resume-agent", "resume"),
+    Action("start again", "restart", "R", "resume-agent", "restart"),
+    Action("clean up after it", "kill --cleanup", "c", "", "cleanup", SHELL),
+    Action(
+        "watch over all", "watch", "w", "", "",
+        "only the operator starts the watch; the page says when it is off, and the command",
+    ),
+)  # fmt: skip
+
+# Verbs that are on the command line alone, by the reason.
+WITHOUT = {
+    "they begin or take over a terminal, a session or a process": ("run", "create", "adopt"),
+    ROOM: (
+        *(
+            "path",
+            "verify",
+            "doctor",
+            "bug-report",
+            "hooks",
+            "skills",
+            "completion",
+            "man",
+            "help",
+            "demo",
+            "mcp",
+            "top",
+            "web",
+        ),
+        *("prune", "uninstall", "fork"),
+    ),
+    "they end or compare what is left, and ask for options": (
+        *("reap", "delete", "stalled", "monitor"),
+    ),
+    "they join many hosts, which only their operator does": ("fleet", "orders"),
+    "they are for teams and for agents, which have tools of their own": (
+        *("team", "task", "send", "inbox", "approve", "confirm", "reject", "beat", "invoke"),
+    ),
+}
+
+
+def table() -> list[tuple[str, ...]]:
+    """For the documents; the first row has the headings."""
+    rows: list[tuple[str, ...]] = [
+        ("", "command line", "`top`", "`web`", "MCP", "not there because")
+    ]
+    for one in ACTIONS:
+        key = one.key if one.key in ("", "shown") else f"`{one.key}`"
+        tool = f"`{one.tool}`" if one.tool else ""
+        web = one.web if one.web in PLAIN_WEB else f"`{one.web}`"
+        rows.append((one.what, f"`{one.verb}`", key, web, tool, one.why_not))
+    return rows

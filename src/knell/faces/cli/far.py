@@ -1,0 +1,242 @@
+"""Targets on other hosts: sends the order, waits for the origin's answer, and prints it.
+
+Never says "killed" without the origin's receipt: an order that has no answer yet is pending."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from knell.api import Knell
+from knell.core.codes import Code
+from knell.core.errors import BadRequest
+from knell.core.fleet.target import FarTarget, checked_host, far_target, is_far
+from knell.core.receipt import Endings, Receipt, TargetResult, receipt_from_json
+from knell.faces import exits
+from knell.faces.cli import output
+from knell.faces.exits import Exit
+
+if TYPE_CHECKING:
+    from knell.api.fleet import FarAnswer
+
+SHORT = 8  # characters of an order's id
+HERE_ONLY = ("session", "force_no_yaml", "strict_pane", "registry")  # options that no order has
+
+
+class FarEnding(NamedTuple):
+    """What a target on other hosts came to."""
+
+    target: FarTarget
+    receipts: tuple[tuple[str, Receipt], ...]  # with the host of each
+    failed: tuple[tuple[str, dict[str, Any]], ...]  # host, and what it said
+    pending: tuple["FarAnswer", ...]
+
+
+def ask_ending(
+    knell: Knell, verb: str, target: str, options: Mapping[str, Any], wait: float | None
+) -> FarEnding:
+    meant = far_target(target)
+    answers = knell.fleet.order(verb, meant, options, **_waiting(wait))
+    receipts: list[tuple[str, Receipt]] = []
+    failed: list[tuple[str, dict[str, Any]]] = []
+    for one in answers:
+        if one.order is None:
+            continue
+        host, answer = one.asked.host, one.order.answer
+        if "error" in answer or one.order.state != "done":
+            failed.append((host, failure_of(one.order.state, answer)))
+        for part in answer.get("targets", ()):
+            receipts += [(host, receipt_from_json(found)) for found in part["receipts"]]
+    pending = tuple(one for one in answers if one.order is None)
+    return FarEnding(meant, tuple(receipts), tuple(failed), pending)
+
+
+def _waiting(wait: float | None) -> dict[str, float]:
+    return {} if wait is None else {"wait": wait}
+
+
+def failure_of(state: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a host that did not do it said; a state of its own for what nobody took."""
+    said: dict[str, Any] = {
+        "code": f"order_{state}",
+        "message": f"the order is {state}",
+        "hint": "",
+    }
+    return said | dict(answer.get("error", {})) | {"exit": answer.get("exit", 1)}
+
+
+# -- kill and stop -----------------------------------------------------------------------------
+
+
+def end_agents(
+    knell: Knell, verb: str, words: Sequence[str], given: dict[str, Any], wait: float | None
+) -> int:
+    """Ends what the words mean, on this host and on others; gives the exit code."""
+    json_wanted = given.pop("json_wanted")
+    options = _said_options(given)
+    far, here = ([word for word in words if is_far(word) is other] for other in (True, False))
+    for word in far:
+        far_target(word)  # a word that means nothing is an error before anything is done
+    asked = json_wanted or given["yes"] or given["dry_run"]
+    if not asked and _is_declined(knell, far, verb):
+        return Exit.FAILED
+    own = {key: value for key, value in given.items() if key not in HERE_ONLY}
+    local: Endings | None = getattr(knell, verb)(*here, **own) if here else None
+    found = [ask_ending(knell, verb, word, options, wait) for word in far]
+    done = "Killed" if verb == "kill" else "Stopped"
+    return print_far(found, local, done, json_wanted=json_wanted)
+
+
+def _said_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were said, as the order carries them."""
+    if given.get("session") or given.get("force_no_yaml"):
+        why = "--session means a session of this host"
+        raise BadRequest(why, "leave it out, or leave out @HOST")
+    said = {k: v for k, v in given.items() if k not in HERE_ONLY and v not in (None, "", False)}
+    said.pop("children", None)
+    return said | ({} if given["children"] else {"children": False})
+
+
+def _is_declined(knell: Knell, far: Sequence[str], verb: str) -> bool:
+    """Whether the person at the terminal was asked about a wide target, and does not want it."""
+    from knell.faces.cli.confirm import MANY, is_terminal
+
+    wide = [word for word in far if far_target(word).group]
+    if not wide or not is_terminal():
+        return False
+    meant = [f"{one['name']}@{one['host']}" for word in wide for one in knell.fleet.agents(word)]
+    if len(meant) <= MANY and not any(word.startswith("all@") for word in wide):
+        return False
+    from knell.faces.cli.options import ask_person
+
+    shown = ", ".join(meant[:12]) + (f" and {len(meant) - 12} more" if len(meant) > 12 else "")  # noqa: PLR2004
+    if ask_person(f"{verb.capitalize()} these {len(meant)} agents: {shown}? (--yes to skip)"):
+        return False
+    output.print_error("nothing was ended")
+    return True
+
+
+def print_far(
+    found: Sequence[FarEnding], local: Endings | None, verb: str, *, json_wanted: bool
+) -> int:
+    """Prints all of it, and gives the exit code: the worst, and pending where nothing is worse."""
+    code = exits.of_receipts(receipt for one in found for _, receipt in one.receipts)
+    code = max(code, exits.of_receipts(local) if local else Exit.DONE)
+    for one in found:
+        code = max([code, *(Exit(said["exit"]) for _, said in one.failed)])
+    pending = [order for one in found for order in one.pending]
+    code = Exit.PENDING if pending and code == Exit.DONE else code
+    if json_wanted:
+        _print_documents(found, local, pending, code)
+        return code
+    from knell.faces.text import endings as text
+
+    if local:
+        output.print_lines(text.target_lines(local.targets, verb))
+    for one in found:
+        _print_ending(one, verb)
+    return code
+
+
+def _print_documents(
+    found: Sequence[FarEnding], local: Endings | None, pending: "Sequence[FarAnswer]", code: Exit
+) -> None:
+    receipts = [{**r.to_json(), "host": host} for one in found for host, r in one.receipts]
+    receipts += [receipt.to_json() for receipt in local or ()]
+    document: dict[str, Any] = {"ok": code == Exit.DONE, "receipts": receipts}
+    if failed := [{**said, "host": host} for one in found for host, said in one.failed]:
+        document["failed"] = failed
+    if pending:
+        document["pending"] = [pending_json(one) for one in pending]
+    output.print_json(document)
+
+
+def _print_ending(one: FarEnding, verb: str) -> None:
+    from knell.faces.text import endings as text
+
+    for host, receipt in one.receipts:
+        for line in text.receipt_lines(receipt):
+            said = line.text.replace(f"knell r {receipt.agent}", f"knell r {receipt.agent}@{host}")
+            output.print_lines([line._replace(text=f"{host}: {said}")])
+    for host, said in one.failed:
+        print_failure(host, said)
+    for answer in one.pending:
+        print_pending(answer)
+    if one.target.group:
+        receipts = tuple(receipt for _, receipt in one.receipts)
+        whole = text.summary(TargetResult(str(one.target), str(one.target), receipts), verb)
+        hosts = "1 host" if len(one.pending) == 1 else f"{len(one.pending)} hosts"
+        more = f", {hosts} pending" if one.pending else ""
+        output.print_line(whole + more)
+
+
+def print_failure(host: str, said: Mapping[str, Any]) -> None:
+    output.print_error(f"error: {host}: {said['message']}")
+    if said["hint"]:
+        output.print_error(f"hint: {said['hint']}")
+
+
+def print_pending(answer: "FarAnswer") -> None:
+    order = answer.asked
+    until = time.strftime("%H:%M:%S", time.localtime(order.expires_at))
+    what = f"{order.verb} {order.target}".strip()
+    output.print_error(f"{order.host}: pending: it has not answered yet to '{what}'")
+    output.print_error(
+        f"hint: it is done when the host is back, until {until};"
+        f" knell orders cancel {order.id[:SHORT]} calls it off"
+    )
+
+
+def pending_json(answer: "FarAnswer") -> dict[str, Any]:
+    order = answer.asked
+    known = {"order": order.id, "host": order.host, "target": order.target, "verb": order.verb}
+    return {**known, "expires_at": order.expires_at, "code": str(Code.PENDING)}
+
+
+# -- verbs that mean one agent -------------------------------------------------------------------
+
+
+def ask_one(
+    verb: str,
+    target: str | FarTarget,
+    options: Mapping[str, Any],
+    wait: float | None,
+    *,
+    json_wanted: bool,
+) -> int:
+    """Has one host do it, and prints what it says."""
+    [one, *_] = Knell().fleet.order(verb, target, options, **_waiting(wait))
+    if one.order is None:
+        if json_wanted:
+            output.print_json({"ok": False, "pending": [pending_json(one)]})
+        print_pending(one)
+        return Exit.PENDING
+    answer = one.order.answer
+    if "error" in answer or one.order.state != "done":
+        said = failure_of(one.order.state, answer)
+        if json_wanted:
+            output.print_json({"ok": False, **said, "host": one.asked.host})
+        print_failure(one.asked.host, said)
+        return Exit(said["exit"])
+    for line in answer.get("warnings", ()):
+        output.print_error(f"warning: {line}")
+    document = {**answer["document"], "host": one.asked.host}
+    from knell.faces.text.terminal import printable
+
+    text = "\n".join(map(printable, str(answer["text"]).split("\n")))  # as another host wrote it
+    output.print_result(document, text, json_wanted=json_wanted)
+    return Exit(answer["exit"])
+
+
+def spawn_far(
+    host: str, wish: Mapping[str, Any], count: int, wait: float | None, *, json_wanted: bool
+) -> int:
+    """Has another host start agents; there, a directory is one of that host."""
+    said = {key: value for key, value in wish.items() if value not in (None, "", False, 0, (), {})}
+    worst = Exit.DONE
+    for number in range(1, count + 1):
+        end = f"-{number}" if count > 1 else ""
+        own = {key: f"{said[key]}{end}" for key in ("name", "worktree") if key in said}
+        target = FarTarget(str(own.get("name", "")), checked_host(host))
+        code = ask_one("spawn", target, {**said, **own}, wait, json_wanted=json_wanted)
+        worst = max(worst, Exit(code))
+    return worst

@@ -1,0 +1,99 @@
+"""Looks at other hosts, through the fleet's database: list, status, events, receipts."""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from knell.api import Knell
+from knell.core.errors import KnellError, NoSuchAgent
+from knell.core.fleet.target import FarTarget
+from knell.core.receipt import Receipt, receipt_from_json
+from knell.faces.cli import output
+from knell.faces.exits import Exit
+
+DEADLINE = "KNELL_FLEET_DEADLINE"  # seconds, for tests on a busy machine
+
+
+def list_fleet(targets: Sequence[str], *, names: bool, json_wanted: bool, with_ended: bool) -> int:
+    """`list --fleet`: the agents of all hosts, each with when its host was heard."""
+    from knell.faces.text.fleet import fleet_agents_table, seen_words
+
+    fleet = Knell().fleet
+    wanted = targets or [""]
+    words = [word if "@" in word or not word else f"{word}@*" for word in wanted]
+    found = [row for word in words for row in fleet.agents(word, with_ended=with_ended)]
+    hosts = fleet.hosts()
+    if json_wanted:
+        heard = {host.name: host for host in hosts}
+        rows = [
+            {**row, "host_state": heard[row["host"]].state, "host_seen_s": heard[row["host"]].seen}
+            for row in found
+        ]
+        output.print_json({"agents": rows, "hosts": [host.to_json() for host in hosts]})
+    elif names:
+        for row in found:
+            output.print_line(f"{row['name']}@{row['host']}")
+    else:
+        if found:
+            output.print_line(fleet_agents_table(found, hosts))
+        else:
+            output.print_error("no agents on any host of the fleet")
+        for host in hosts:
+            if host.state in ("silent", "unsure", "never"):
+                output.print_error(f"{host.name}: {seen_words(host)}; its agents may be working")
+    return Exit.DONE
+
+
+def status_fleet(*, json_wanted: bool) -> int:
+    """`status --fleet`: hosts, agents, and the orders that wait."""
+    from knell.faces.text.fleet import fleet_agents_table, hosts_table, orders_text
+
+    fleet = Knell().fleet
+    hosts, agents, orders = fleet.hosts(), fleet.agents(), fleet.orders()
+    document: dict[str, Any] = {"hosts": [host.to_json() for host in hosts], "agents": agents}
+    document["orders"] = [one.to_json() for one in orders]
+    text = hosts_table(hosts)
+    text += "\n\n" + fleet_agents_table(agents, hosts) if agents else "\n\nno agents"
+    text += "\n\n" + orders_text(orders) if orders else ""
+    output.print_result(document, text, json_wanted=json_wanted)
+    return Exit.DONE
+
+
+def print_events(agent: str, *, follow: bool, limit: int, json_wanted: bool) -> int:
+    """`events --fleet`: of all hosts, in the order in which the database got them."""
+    from knell.faces.text.fleet import fleet_event_line
+
+    fleet = Knell().fleet
+    found = fleet.events(limit=limit, agent=agent)
+    if json_wanted and not follow:
+        output.print_json({"events": [event._asdict() for event in found]})
+        return Exit.DONE
+    for event in found:
+        output.print_line(json.dumps(event._asdict()) if json_wanted else fleet_event_line(event))
+    for event in fleet.follow(found[-1] if found else None, agent=agent) if follow else ():
+        output.print_line(json.dumps(event._asdict()) if json_wanted else fleet_event_line(event))
+    return Exit.DONE
+
+
+def far_receipt(target: FarTarget) -> Receipt:
+    """The newest one that the host has published: it need not be up for that."""
+    found = Knell().fleet.receipt(target.host, target.what)
+    if found is None:
+        raise NoSuchAgent(str(target))
+    return receipt_from_json(found)
+
+
+def suggest_hosts(names: Sequence[str]) -> None:
+    """Where a name that is not here is known in the fleet. The question has half a second: a local
+    verb does not wait for a database."""
+    knell = Knell()
+    if not knell.is_operators_home():
+        return
+    for name in names:
+        try:
+            hosts = knell.fleet.hosts_of(name, seconds=float(os.environ.get(DEADLINE, "0.5")))
+        except KnellError:
+            return
+        if len(hosts) == 1:
+            output.print_error(f"hint: it runs on {hosts[0]}: knell kill {name}@{hosts[0]}")

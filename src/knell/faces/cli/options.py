@@ -1,0 +1,267 @@
+"""Options that several verbs share, and the words that start an agent."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from knell.core.errors import BadRequest
+from knell.core.restart import MOST
+from knell.core.selector import is_number
+from knell.faces.cli import complete
+
+if TYPE_CHECKING:
+    from knell.core.ports.kinds import Kinds
+
+F = TypeVar("F", bound=Callable[..., Any])
+PLACES = ("tmux", "kitty", "wezterm", "headless")
+
+
+def seconds(name: str, help: str, default: float | None = None) -> Callable[[F], F]:
+    return click.option(name, type=float, default=default, metavar="SECONDS", help=help)
+
+
+def choice(
+    *names: str, words: Sequence[str], help: str, default: str | None = None, **more: Any
+) -> Callable[[F], F]:
+    """One of the words; empty if it is not given and has no default."""
+    return click.option(
+        *names, type=click.Choice(words), default=default, show_default=True, help=help,
+        callback=_or_empty, **more,
+    )  # fmt: skip
+
+
+def _or_empty(_: click.Context, __: click.Parameter, word: str | None) -> str:
+    return word or ""
+
+
+def together(*options: Callable[..., Any]) -> Callable[[F], F]:
+    """Several options as one decorator, in the order in which the help shows them."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+as_json = click.option("--json", "json_wanted", is_flag=True, help="Print one JSON document.")
+
+
+def _utc(_: click.Context, __: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from knell.faces.text.terminal import show_utc
+
+        show_utc()
+
+
+utc = click.option(
+    "--utc", is_flag=True, expose_value=False, callback=_utc,
+    help="Show times in UTC and in full.",
+)  # fmt: skip
+dry_run = click.option(
+    "--dry-run", "-n", is_flag=True, help="Show what would be done to which agents, and do nothing."
+)
+wait = seconds("--wait", "How long to wait for the answer of another host; default 10.")
+fleet = click.option("--fleet", is_flag=True, help="Of all hosts of the fleet.")
+yes = click.option("--yes", "-y", "--go", is_flag=True, help="Do it without asking.")
+grace = seconds("--grace", "How long to wait between TERM and KILL.")
+children = click.option(
+    "--no-children", "children", is_flag=True, default=True, flag_value=False,
+    help="Spare the agents that this agent started through knell.",
+)  # fmt: skip
+
+cleanup_options = together(
+    choice(
+        "--cleanup", words=("safe", "force"), metavar="[=force]",
+        help="Afterwards remove its session directory, its stale lock, and its worktree if that is"
+        " clean, merged and unused. force: remove the worktree in any case, and save its work under"
+        " refs/knell/rescue.",
+    ),
+    choice(
+        "--tasks", words=("fail", "retry", "requeue", "leave"),
+        help="What happens to its open tasks; by default that depends on how it ended.",
+    ),
+)  # fmt: skip
+
+
+class CleanupCommand(click.Command):
+    """Takes `--cleanup` without a value, and then never takes the next word for one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spelt = ["--cleanup=safe" if word == "--cleanup" else word for word in args]
+        return super().parse_args(ctx, spelt)
+
+
+class StartCommand(click.Command):
+    """Keeps a `--` before the words, which click drops: what follows it is a command, so that no
+    other package need be asked whether it offers a kind of that name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "stop-after" in args[:-1]:  # --when-cut-off stop-after 600
+            at = args.index("stop-after")
+            if args[at - 1] == "--when-cut-off":
+                args[at : at + 2] = [f"stop-after={args[at + 1]}"]
+        given = list(args)
+        rest = super().parse_args(ctx, args)
+        words: tuple[str, ...] = ctx.params.get("words") or ()
+        if words and given[: -len(words)][-1:] == ["--"]:
+            ctx.params["words"] = ("--", *words)
+        return rest
+
+
+def place(help: str, *, terminal: bool = False) -> Callable[[F], F]:
+    """`--in PLACE`; a place may come from another package, so that the list is not closed.
+
+    `terminal`: the caller's own may be meant as well."""
+    return click.option(
+        "--in", "place", metavar="PLACE", shell_complete=complete.places, help=help,
+        callback=_this_terminal_too if terminal else _known_place,
+    )  # fmt: skip
+
+
+def _this_terminal_too(context: click.Context, option: click.Parameter, name: str | None) -> str:
+    return name if name == "terminal" else _known_place(context, option, name)
+
+
+def _known_place(_: click.Context, __: click.Parameter, name: str | None) -> str:
+    from knell.api import Knell
+
+    if name is not None and name not in PLACES and name not in (known := Knell().place_names()):
+        raise BadRequest(f"no place is called '{name}'", f"one of: {', '.join(known)}")
+    return name or ""
+
+
+words = click.argument("words", nargs=-1, type=click.UNPROCESSED, shell_complete=complete.kinds)
+targets = click.argument("targets", nargs=-1, shell_complete=complete.live)
+any_targets = click.argument("targets", nargs=-1, shell_complete=complete.agents)
+one_name = click.argument("name", shell_complete=complete.anybody)
+one_live = click.argument("name", shell_complete=complete.one_live)
+one_ended = click.argument("name", shell_complete=complete.one_ended)
+tmux_server = click.option(
+    "--tmux-server", "-L", "server", default="", help="tmux server name or socket path."
+)
+tmux_session = click.option("--session", default="", help="The tmux session to start in.")
+registry = click.option("--registry", default="", metavar="FILE", help="The registry file.")
+new_name = click.option("--name", default="", help="The agent's name; default KIND-N.")
+tag = click.option(
+    "--tag", default="", shell_complete=complete.tags,
+    help="A tag, to select agents by: knell kill tag:X.",
+)  # fmt: skip
+team = click.option(
+    "--team", default="", shell_complete=complete.teams, help="The team it belongs to."
+)
+
+
+def agent_argument(
+    word: str = "name", offered: complete.Completer = complete.anybody
+) -> Callable[[F], F]:
+    """The name of an agent, which may be left out."""
+    return click.argument(word, required=False, default="", shell_complete=offered)
+
+
+def _cut_off(_: click.Context, __: click.Parameter, word: str) -> int:
+    """Seconds after which it is stopped; 0: it goes on."""
+    kind, number = (*word.replace(" ", "=").split("=", 1), "")[:2]
+    if kind == "continue" and not number:
+        return 0
+    if kind == "stop-after" and is_number(number) and int(number) > 0:
+        return int(number)
+    why = f"--when-cut-off {word!r:.60} is neither continue nor stop-after=SECONDS"
+    raise BadRequest(why, "for example --when-cut-off stop-after=600")
+
+
+spawn_options = together(  # what `run` and `spawn` have in common
+    new_name,
+    tag,
+    team,
+    click.option("--role", default="", help="Its role in the team."),
+    click.option("--task", default="", help="The task it works on."),
+    click.option("--cwd", default="", metavar="DIR", help="The directory to start in."),
+    click.option(
+        "--env", multiple=True, metavar="NAME=VALUE",
+        help="Set a variable for it; NAME alone passes yours on.",
+    ),
+    click.option(
+        "--keep", multiple=True, metavar="GLOB",
+        help="Children whose command line matches may outlive it.",
+    ),
+    seconds("--grace", "When it exits, how long its children get between TERM and KILL."),
+    click.option(
+        "--restart", is_flag=True, flag_value=MOST, default=0, type=int,
+        help=f"Let knell watch start it again after an unplanned end, {MOST} times in a row.",
+    ),
+    click.option(
+        "--max-restarts", "restart", type=click.IntRange(0, 1000), metavar="N",
+        help="Like --restart, but N times in a row.",
+    ),
+    click.option(
+        "--worktree", default="", metavar="BRANCH",
+        help="Make a new branch and a git worktree, and start it there.",
+    ),
+    click.option(
+        "--shared", is_flag=True,
+        help="Use one backend server per project, shared with other agents.",
+    ),
+    click.option("--mcp", is_flag=True, help="Give it knell's tools (see knell mcp) for this run."),
+    click.option(
+        "--when-cut-off", "cut_off_after", default="continue", callback=_cut_off,
+        metavar="continue|stop-after=SECONDS",
+        help="What the watch does if its host loses the fleet; default: continue.",
+    ),
+)  # fmt: skip
+
+
+def spawn_arguments(
+    kinds: "Kinds", words: tuple[str, ...], options: dict[str, Any]
+) -> dict[str, Any]:
+    """KIND ARGS…, or -- COMMAND ARGS…, with the options, as the API's `spawn` takes them."""
+    from knell.core.ladder import checked_wait
+
+    if not words:
+        raise BadRequest(
+            "no agent to start",
+            f"name a kind ({', '.join(kinds.names())}) or write -- COMMAND ARGS…",
+        )
+    plain = words[0] == "--"
+    words = words[1:] if plain else words
+    known = words[0] != "command" and kinds.has(words[0], offered=not plain)
+    if known and words[1:2] == ("--",):
+        words = (words[0], *words[2:])
+    env = tuple(_assignment(text) for text in options.pop("env", ()))
+    if options.get("grace") is not None:
+        checked_wait(options["grace"])
+    kind = words[0] if known else "command"
+    return {**options, "kind": kind, "args": words[1:] if known else words, "env": dict(env)}
+
+
+def check_order(kinds: "Kinds", words: tuple[str, ...], own: set[str]) -> None:
+    """Refuses an option of knell after the kind: it would silently go to the agent. Behind `--` it
+    is meant for the agent."""
+    if words[:1] == ("--",):
+        return
+    after = words[1 : words.index("--")] if "--" in words else words[1:]
+    strayed = [word for word in after if word.split("=")[0] in own]
+    if strayed and kinds.has(words[0]):
+        raise BadRequest(
+            f"{strayed[0]} stands after {words[0]}, so {words[0]} would get it",
+            f"put knell's options before {words[0]}, or write {words[0]} -- {strayed[0]} …",
+        )
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or "\0" in text:
+        raise BadRequest(f"--env {text!r} is not NAME=VALUE", "for example --env LANG=C")
+    if not equals and name not in os.environ:  # --env NAME passes the caller's value on
+        raise BadRequest(f"--env {name}: you have no such variable", f"write --env {name}=VALUE")
+    return name, value if equals else os.environ[name]
+
+
+def ask_person(question: str) -> bool:
+    """Asks the person at the terminal; without a terminal the answer is no."""
+    import sys
+
+    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(question, err=True)

@@ -1,0 +1,218 @@
+"""The verbs that end agents and what they left: kill, stop, delete, reap."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knell.api import Knell
+from knell.core.codes import Code
+from knell.core.errors import BadRequest, Refused
+from knell.core.selector import is_number
+from knell.faces import exits
+from knell.faces.cli import complete, options, output
+from knell.faces.cli.fastpath import (
+    DRY,
+    all_targets,
+    ending_shown,
+    has_far,
+    is_declined,
+    kill_agents,
+    print_endings,
+)
+from knell.faces.text import endings as endings_text
+from knell.faces.text import tables
+
+if TYPE_CHECKING:
+    from knell.core.receipt import Endings
+
+PURGE = "Delete the conversation for good? It can never be resumed."
+REFRESH = "Re-running will just refresh the timestamp. Continue? (--yes to skip)"
+MODES = ("graceful", "soft", "hard")
+
+
+@click.command("kill", cls=options.CleanupCommand)
+@options.targets
+@options.grace
+@click.option("--force", "-f", is_flag=True, help="KILL at once, without TERM.")
+@click.option("--reason", default="", help="The reason; it is kept in the receipt and the events.")
+@click.option("--strict-pane", is_flag=True, help="Exit 1 if a pane could not be closed.")
+@click.option("--dissolve", is_flag=True, help="If it leads a team: dissolve the team as well.")
+@options.children
+@options.cleanup_options
+@options.yes
+@options.dry_run
+@options.wait
+@options.as_json
+def kill(targets: tuple[str, ...], **given: Any) -> int:
+    """End agents surely, with every process they ever started.
+
+    TARGETS are names, PIDs, pid:N, tag:X, team:X, session:X, %pane, globs, all, or - to read them
+    from standard input. knell sends TERM, waits 2 seconds, sends KILL, and closes the pane last.
+    """
+    return kill_agents(targets, **given)
+
+
+# -- stop, and its older name delete -----------------------------------------------------------
+
+stop_options = options.together(
+    click.option("--graceful", is_flag=True, help="Type its exit command first."),
+    click.option("--capture-id", is_flag=True, help="Record the conversation's id first."),
+    click.option("--reason", default="", help="Why: user_request, api_error, timeout, …"),
+    click.option(
+        "--purge-conversation", "purge", is_flag=True,
+        help="DANGEROUS: also delete the conversation, so that it can never be resumed.",
+    ),
+    click.option("--session", default="", help="A session in the registry file."),
+    click.option("--force-no-yaml", is_flag=True, help="Also without a row in that file."),
+    options.registry,
+    options.grace,
+    options.children,
+    options.yes,
+    options.dry_run,
+    options.wait,
+    options.as_json,
+)  # fmt: skip
+
+
+@click.command("stop")
+@options.targets
+@options.choice(
+    "--mode", words=MODES,
+    help="graceful (the default): type its exit command first. soft: leave the process"
+    " running and list it as an orphan. hard: send signals at once; the outcome is terminated.",
+)  # fmt: skip
+@click.option("--disconnect", is_flag=True, help="The same as --mode soft.")
+@stop_options
+def stop(targets: tuple[str, ...], *, disconnect: bool, **given: Any) -> int:
+    """End agents politely; their conversations are kept.
+
+    knell types the program's own exit command, waits 3 s, sends TERM, waits 5 s, and sends KILL.
+    Inside an agent, without a target, that agent stops itself.
+    """
+    if disconnect and given["mode"] not in ("", "soft"):
+        message = f"--disconnect means --mode soft, not --mode {given['mode']}"
+        raise BadRequest(message, "give one of them")
+    given["mode"] = "soft" if disconnect else given["mode"]
+    return stop_agents(targets, "stop", given)
+
+
+@click.command("delete")
+@options.targets
+@click.option("--mode", type=click.Choice(MODES), default="hard")
+@stop_options
+def delete(targets: tuple[str, ...], **given: Any) -> int:
+    """The older name of stop --mode hard: signals at once, outcome terminated."""
+    return stop_agents(targets, "delete", given)
+
+
+def stop_agents(targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> int:
+    wait, knell = given.pop("wait"), Knell(registry=given.pop("registry"))
+    if has_far(targets):
+        from knell.faces.cli.far import end_agents
+
+        return end_agents(knell, "stop", targets, given, wait)
+    return _stop_here(knell, targets, verb, given)
+
+
+def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> int:
+    json_wanted, session = given.pop("json_wanted"), given["session"]
+    given |= {"verb": verb, "unlisted": given.pop("force_no_yaml")}
+    given["yes"] = given["yes"] or (given["purge"] and options.ask_person(PURGE))
+    words = all_targets(targets, verb) if targets else ()
+    if words and session:
+        raise BadRequest("--session already names what to end", f"leave out {', '.join(words)}")
+    asked = given["yes"] or given["dry_run"] or json_wanted or not words
+    dry: dict[str, Any] = {**given, **DRY}
+    if not asked and is_declined(words, verb, lambda: knell.stop(*words, **dry), given):
+        return exits.Exit.FAILED
+    try:
+        with ending_shown(knell, given["grace"], "stop"):
+            receipts = knell.stop(*words, **given)
+    except Refused as error:
+        if error.code is not Code.NOT_IN_REGISTRY or json_wanted:
+            raise
+        click.echo(str(error))  # on stdout, as the script that this verb replaces
+        return exits.Exit.FAILED
+    if not session:
+        return print_stopped(receipts, json_wanted=json_wanted)
+    if not json_wanted and receipts.needs_refresh:
+        output.print_lines(endings_text.target_lines(receipts.targets, "Stopped"))
+        if not options.ask_person(REFRESH):
+            click.echo(REFRESH)
+            return exits.Exit.DONE
+        given["yes"] = True
+        receipts = knell.stop(**given)
+    code = print_stopped(receipts, json_wanted=json_wanted)
+    # The receipt of a row that was left alone names no asker: then nothing was done.
+    changed = any(r.by or r.conversation.purged for r in receipts) and not given["dry_run"]
+    if not json_wanted and code == exits.Exit.DONE and changed:
+        click.echo(f"{verb} complete")
+    return code
+
+
+def print_stopped(receipts: "Endings", *, json_wanted: bool) -> int:
+    """Prints what came of it; a row or a conversation that stayed as it was is a failure."""
+    code = exits.of_receipts(receipts)
+    if code == exits.Exit.DONE and receipts.incomplete:
+        code = exits.Exit.FAILED
+    print_endings(receipts, "Stopped", code, json_wanted=json_wanted)
+    return code
+
+
+# -- reap --------------------------------------------------------------------------------------
+
+
+@click.command("reap")
+@click.argument("names", nargs=-1, shell_complete=complete.agents)
+@click.option("--foreign", is_flag=True, help="Also what agents left that knell did not start.")
+@options.grace
+@options.yes
+@options.dry_run
+@options.as_json
+def reap(
+    names: tuple[str, ...], *, foreign: bool, yes: bool, json_wanted: bool, **given: Any
+) -> int:
+    """List processes that outlived their agent; with --yes, end them. NAMES: only of these agents.
+
+    With --foreign, what agents left that knell did not start is listed too. Those processes are
+    ended only if you name their PIDs: knell reap --foreign PID… --yes
+    """
+    knell = Knell()
+    if foreign and names:
+        if not yes and not given["dry_run"]:
+            raise BadRequest("ending foreign processes needs --yes", "add --yes if you mean it")
+        return _end_foreign(knell, names, dry_run=given["dry_run"], json_wanted=json_wanted)
+    reaped = knell.reap(*names, end=yes, **given)
+    strangers = knell.foreign() if foreign else []
+    code = exits.of_receipts(end.receipt for end in reaped.ends)
+    if json_wanted:
+        output.print_json(
+            {
+                "ok": code == 0,
+                "orphans": [tables.orphan_json(orphan) for orphan in reaped.orphans],
+                "receipts": [end.receipt.to_json() for end in reaped.ends],
+                "foreign": [tables.member_json(member) for member in strangers],
+            }
+        )
+        return code
+    if reaped.ends:
+        output.print_lines(endings_text.reaped_lines(reaped.ends))
+    else:
+        click.echo(tables.orphans_text(reaped.orphans))
+        if reaped.orphans:
+            click.echo("hint: end them with knell reap --yes", err=True)
+    if foreign:
+        click.echo(tables.foreign_text(strangers))
+    return code
+
+
+def _end_foreign(knell: Knell, names: tuple[str, ...], *, dry_run: bool, json_wanted: bool) -> int:
+    if not all(is_number(name) for name in names):
+        raise BadRequest("with --foreign, name PIDs", "knell reap --foreign lists them")
+    ends = knell.reap_foreign(*(int(name) for name in names), dry_run=dry_run)
+    code = exits.of_receipts(one.receipt for one in ends)
+    if json_wanted:
+        output.print_json({"ok": code == 0, "receipts": [one.receipt.to_json() for one in ends]})
+    else:
+        output.print_lines(endings_text.reaped_lines(ends))
+    return code

@@ -1,0 +1,227 @@
+"""`knell fleet`: makes and joins a fleet of hosts, its keys, its state, its link."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knell.api import Knell
+from knell.faces.cli import options, output
+from knell.faces.exits import Exit
+
+if TYPE_CHECKING:
+    from knell.core.ports.fleet import Joined
+
+
+@click.group("fleet")
+def fleet() -> None:
+    """Agents on many hosts, through one PostgreSQL database.
+
+    \b
+    knell fleet init postgresql://ann@db.example/agents    once
+    knell fleet join postgresql://ann@db.example/agents    on each host
+    knell watch                                            on each host: runs the link
+    knell list --fleet
+    knell kill luna@build-7
+    """
+
+
+database = options.together(
+    click.argument("url", required=False, default=""),
+    click.option(
+        "--url-file", default="", metavar="FILE", help="Read the URL from a file of mode 600."
+    ),
+)
+
+
+@fleet.command("init")
+@database
+@click.option(
+    "--operator", default="", metavar="NAME", help="Your name as operator; default: $USER."
+)
+@options.as_json
+def init(*, json_wanted: bool, **given: str) -> None:
+    """Make the fleet in a database: schema, roles, and you as its operator.
+
+    URL is of a role that owns the database and may create roles. A password does not belong into
+    it: use PGPASSWORD, ~/.pgpass or a service file.
+    """
+    joined = Knell().fleet.init(**given)
+    lines = [
+        f"the fleet is made in {joined.database}; you are its operator '{joined.name}'",
+        f"your credentials: {joined.file}",
+        f"your public key:  {joined.key}",
+        f"on each host: knell fleet join URL --trust {joined.key}",
+    ]
+    output.print_result(_json(joined), "\n".join(lines), json_wanted=json_wanted)
+
+
+@fleet.command("join")
+@database
+@click.option("--as", "host", default="", metavar="NAME", help="The host's name; default: its own.")
+@click.option(
+    "--trust", multiple=True, metavar="KEY", help="The public key of an operator to obey."
+)
+@click.option("--operator", default="", metavar="NAME", help="Join as an operator, not as a host.")
+@click.option(
+    "--save-to", default="", metavar="FILE", help="Write credentials for another machine."
+)
+@click.option("--from", "from_file", default="", metavar="FILE", help="Use such credentials here.")
+@options.as_json
+def join(*, json_wanted: bool, **given: Any) -> None:
+    """Make this machine a host of the fleet: a role of its own, its credentials in a private file.
+
+    URL is of a role that may create roles, as for init; or of a role that is this host's already,
+    with a certificate or a service file.
+    """
+    joined = Knell().fleet.join(**given)
+    what = "operator" if given["operator"] else "host"
+    lines = [f"joined {joined.database} as {what} '{joined.name}'", f"credentials: {joined.file}"]
+    if joined.key:
+        lines.append(f"public key:  {joined.key}")
+    if what == "host" and not given["save_to"]:
+        obeys = ", ".join(joined.obeys) or "nobody yet: knell fleet key trust KEY"
+        lines += [f"obeys: {obeys}", "knell watch runs the link"]
+    output.print_result(_json(joined), "\n".join(lines), json_wanted=json_wanted)
+
+
+def _json(joined: "Joined") -> dict[str, Any]:
+    return {"ok": True, **joined._asdict()}
+
+
+@fleet.command("leave")
+@options.as_json
+def leave(*, json_wanted: bool) -> None:
+    """Forget the fleet on this host. Its agents go on; its rows in the database stay."""
+    name = Knell().fleet.leave()
+    text = f"'{name}' has left the fleet" if name else ""
+    output.print_result(
+        {"ok": True, "host": name},
+        text,
+        json_wanted=json_wanted,
+        if_empty="this host was in no fleet",
+    )
+
+
+@fleet.command("upgrade")
+@database
+@options.as_json
+def upgrade(*, json_wanted: bool, **given: str) -> None:
+    """Bring the schema in the database up to date."""
+    found = Knell().fleet.upgrade(**given)
+    text = f"the schema has version {found.major}.{found.minor}"
+    output.print_result({"ok": True, **found._asdict()}, text, json_wanted=json_wanted)
+
+
+@fleet.command("prune")
+@database
+@click.option("--older-than", type=float, required=True, metavar="DAYS")
+@options.dry_run
+@options.as_json
+def prune(*, older_than: float, dry_run: bool, json_wanted: bool, **given: str) -> None:
+    """Drop events by whole months, closed orders and ended agents that are older. Receipts stay."""
+    gone = Knell().fleet.prune(days=older_than, dry_run=dry_run, **given)
+    would = "would drop" if dry_run else "dropped"
+    months = ", ".join(gone["months"]) or "none"
+    text = (
+        f"{would}: months of events: {months}; orders: {gone['orders']}; agents: {gone['agents']}"
+    )
+    output.print_result({"ok": True, **gone}, text, json_wanted=json_wanted)
+
+
+@fleet.command("status")
+@options.as_json
+def status(*, json_wanted: bool) -> Exit:
+    """Show how this machine is in the fleet, and every host with the time since it was heard."""
+    found = Knell().fleet.status()
+    document = found.to_json()
+    output.print_result(document, _status_text(found), json_wanted=json_wanted)
+    return Exit.DONE if not found.trouble else Exit.FAILED
+
+
+def _status_text(found: Any) -> str:
+    from knell.faces.text.fleet import status_text
+
+    return status_text(found)
+
+
+@fleet.command("link")
+@click.option("--tied", is_flag=True, hidden=True, help="End when standard input closes.")
+def link(*, tied: bool) -> None:
+    """Run the link of this host in the foreground; knell watch does this by itself."""
+    from knell.faces.fleet.run import run_link
+
+    run_link(Knell(), output.print_error, tied=tied, env=os.environ)
+
+
+# -- keys ------------------------------------------------------------------------------------------
+
+
+@fleet.group("key")
+def key() -> None:
+    """The keys by which orders are signed, and those that this host obeys."""
+
+
+@key.command("new")
+@options.as_json
+def new(*, json_wanted: bool) -> None:
+    """Make the operator's key of this home, unless it has one; print the public one."""
+    made = Knell().fleet.new_key()
+    output.print_result({"ok": True, "key": made}, made, json_wanted=json_wanted)
+
+
+@key.command("list")
+@options.as_json
+def list_keys(*, json_wanted: bool) -> None:
+    """List the public keys of this home, and those that it obeys."""
+    found = Knell().fleet.keys()
+    document = {"keys": [{"what": what, "name": name, "key": text} for what, name, text in found]}
+    lines = [f"{what:<18} {name:<16} {text}" for what, name, text in found]
+    output.print_result(document, "\n".join(lines), json_wanted=json_wanted, if_empty="no keys yet")
+
+
+@key.command("trust")
+@click.argument("public_key")
+@click.option("--name", default="", help="Whose key it is.")
+@click.option("--host", default="", help="It is that host's: obey orders of agents there.")
+@click.option("--remove", is_flag=True, help="Obey this key no more.")
+@options.as_json
+def trust(public_key: str, *, name: str, host: str, remove: bool, json_wanted: bool) -> None:
+    """Obey orders that are signed with this public key, from now on."""
+    fleet = Knell().fleet
+    new = fleet.distrust(public_key) if remove else fleet.trust(public_key, name=name, host=host)
+    words = {
+        (True, True): "obeyed no more", (True, False): "it was not obeyed",
+        (False, True): "obeyed from now on", (False, False): "it was obeyed before",
+    }  # fmt: skip
+    document = {"ok": True, "changed": new}
+    output.print_result(document, words[remove, new], json_wanted=json_wanted)
+
+
+# -- orders ----------------------------------------------------------------------------------------
+
+
+@click.group("orders", invoke_without_command=True)
+@click.option("--all", "with_closed", is_flag=True, help="Also those that are over.")
+@options.as_json
+@click.pass_context
+def orders(ctx: click.Context, *, with_closed: bool, json_wanted: bool) -> None:
+    """List the orders to other hosts that wait for their host."""
+    if ctx.invoked_subcommand:
+        return
+    from knell.faces.text.fleet import orders_text
+
+    found = Knell().fleet.orders(with_closed=with_closed)
+    document = {"orders": [one.to_json() for one in found]}
+    empty = "no order waits"
+    output.print_result(document, orders_text(found), json_wanted=json_wanted, if_empty=empty)
+
+
+@orders.command("cancel")
+@click.argument("id")
+@options.as_json
+def cancel(id: str, *, json_wanted: bool) -> None:
+    """Call an order off that its host has not taken yet. ID: its first characters are enough."""
+    whole = Knell().fleet.cancel(id)
+    text = f"order {whole} is called off"
+    output.print_result({"ok": True, "order": whole}, text, json_wanted=json_wanted)

@@ -1,0 +1,74 @@
+"""`knell hooks` installs and removes heartbeat hooks in the settings of programs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from knell.api import Knell
+from knell.faces import exits
+from knell.faces.cli import complete, options, output
+
+if TYPE_CHECKING:
+    from knell.api.results import HookReport
+
+ACTIONS = ("install", "uninstall", "status")
+
+
+@click.command("hooks")
+@click.argument("action", type=click.Choice(ACTIONS), default="status")
+@click.argument("programs", nargs=-1, shell_complete=complete.with_hooks)
+@click.option(
+    "--settings", default="", metavar="FILE", help="The settings file; default: the program's own."
+)
+@options.dry_run
+@options.as_json
+def command(
+    action: str, programs: tuple[str, ...], *, settings: str, dry_run: bool, json_wanted: bool
+) -> int:
+    """Install or remove heartbeat hooks in the settings of agent programs; default: of all here.
+
+    The hooks touch the heartbeat of agents that knell started, and do nothing for other agents.
+    Other settings stay as they are. Uninstalling restores the file byte for byte, unless it was
+    edited in the meantime.
+    """
+    hooks = Knell().hooks
+    if action == "status":
+        reports = hooks.status(*programs, settings=settings)
+    else:
+        change = hooks.install if action == "install" else hooks.uninstall
+        reports = change(*programs, settings=settings, dry_run=dry_run)
+    code = exits.Exit.FAILED if any(report.error for report in reports) else exits.Exit.DONE
+    if json_wanted:
+        programs_json = [report._asdict() for report in reports]
+        output.print_json({"ok": code == exits.Exit.DONE, "programs": programs_json})
+    else:
+        _tell(action, reports, dry_run=dry_run)
+    return code
+
+
+def _tell(action: str, reports: "Sequence[HookReport]", *, dry_run: bool) -> None:
+    for report in reports:
+        if report.error:
+            output.print_error(f"error: {report.program}: {report.error}")
+            if report.hint:
+                output.print_error(f"hint: {report.hint}")
+            continue
+        click.echo(
+            f"{report.program:<7} {_word(action, report, dry_run=dry_run):<15} {report.path}"
+        )
+        for note in report.notes:
+            click.echo(f"        note: {note}")
+        if report.diff:
+            click.echo(report.diff)
+    changed = any(report.changed for report in reports)
+    if action == "install" and changed and not dry_run:
+        click.echo("sessions that start from now on have the hooks", err=True)
+
+
+def _word(action: str, report: "HookReport", *, dry_run: bool) -> str:
+    if not report.changed:
+        return report.state
+    if dry_run:
+        return f"would {action}"
+    return "removed" if action == "uninstall" else report.state

@@ -1,0 +1,215 @@
+"""The verbs that look: list, status, show, tree, events, receipt, verify, doctor."""
+
+import json
+from typing import Any
+
+import click
+
+from knell.api import Knell
+from knell.core.fleet.target import far_target, is_far
+from knell.core.ports.store import Event
+from knell.core.selector import is_number
+from knell.faces import exits
+from knell.faces.cli import options, output, progress
+from knell.faces.cli.fastpath import list_agents
+from knell.faces.cli.filters import ORDERS
+from knell.faces.cli.on_host import on_its_host
+from knell.faces.text import tables
+from knell.faces.text.terminal import printable
+
+
+class ListCommand(click.Command):
+    """Takes `--ended` with or without a number, and never takes a target for one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spelt: list[str] = []
+        for word in args:
+            if spelt and spelt[-1] == "--ended=0" and is_number(word):
+                spelt[-1] = f"--ended={word}"
+            else:
+                spelt.append("--ended=0" if word == "--ended" else word)
+        return super().parse_args(ctx, spelt)
+
+
+@click.command("list", cls=ListCommand)
+@options.any_targets
+@click.option("--all", "-a", "with_ended", is_flag=True, help="Also agents that have ended.")
+@click.option("--stalled", is_flag=True, help="Only those that have stalled; looks at each now.")
+@click.option(
+    "--ended", type=click.IntRange(0), metavar="[N]", help="Only ended ones: the last N, or all."
+)
+@options.choice("--sort", words=tuple(ORDERS), help="The order; default: oldest first.")
+@click.option(
+    "--format", "form", default="", metavar="TEXT",
+    help="Print this for each, with {name}, {pid}, … as --json names them.",
+)  # fmt: skip
+@click.option("--names", "-q", is_flag=True, help="Print names only.")
+@click.option("--utc", is_flag=True, help="Show times in UTC and in full.")
+@options.fleet
+@options.as_json
+def list_verb(targets: tuple[str, ...], **given: Any) -> int:
+    """List the agents that run, or those that TARGETS mean (as for kill).
+
+    What an agent does is shown with the age of the look that found it; knell status looks now.
+
+    \b
+    knell list tag:night --sort quiet
+    knell list --ended 5
+    knell list --format '{name} {pid}'
+    """
+    return list_agents(targets, **given)
+
+
+@click.command("status")
+@options.agent_argument()
+@options.utc
+@options.fleet
+@options.as_json
+@click.pass_context
+def status(ctx: click.Context, name: str, *, fleet: bool, json_wanted: bool) -> int | None:
+    """Show all agents and all orphaned processes. With NAME: the same as knell show NAME."""
+    if fleet:
+        from knell.faces.cli.far_look import status_fleet
+
+        return status_fleet(json_wanted=json_wanted)
+    if name:
+        ctx.invoke(show, name=name, json_wanted=json_wanted)
+        return None
+    with progress.waiting("looking at all agents"):
+        found = Knell().status()
+    document = found.to_json()
+    document["orphans"] = [tables.orphan_json(orphan) for orphan in found.orphans]
+    document["drifts"] = [tables.drift_json(drift) for drift in found.drifts]
+    output.print_result(document, tables.status_text(found), json_wanted=json_wanted)
+    return None
+
+
+@click.command("show")
+@options.one_name
+@options.utc
+@options.wait
+@options.as_json
+@on_its_host("show")
+def show(name: str, *, json_wanted: bool) -> None:
+    """Show one agent: its runs, its processes, its last receipt, and how to resume it."""
+    story = Knell().show(name)
+    text = tables.story_text(story)
+    output.print_result(tables.story_json(story), text, json_wanted=json_wanted)
+
+
+@click.command("tree")
+@options.one_live
+@options.wait
+@options.as_json
+@on_its_host("tree")
+def tree(name: str, *, json_wanted: bool) -> None:
+    """Show the live processes of an agent, and how knell knows that each belongs to it."""
+    story = Knell().show(name)
+    processes = [tables.member_json(member) for member in story.members]
+    output.print_result(
+        {"agent": story.agent.name, "processes": processes},
+        tables.tree_text(story.members),
+        json_wanted=json_wanted,
+        if_empty=f"'{story.agent.name}' has no live process",
+    )
+
+
+@click.command("events")
+@options.agent_argument("agent")
+@click.option("--follow", "-f", is_flag=True, help="Go on printing events as they happen.")
+@click.option(
+    "--last", "limit", default=50, show_default=True, type=click.IntRange(1),
+    help="How many events to print.",
+)  # fmt: skip
+@options.utc
+@options.fleet
+@options.as_json
+def events(agent: str, *, follow: bool, limit: int, fleet: bool, json_wanted: bool) -> None:
+    """Print the audit trail: who did what to which agent, when and why.
+
+    With --follow --json, each event is one line of JSON.
+    """
+    if fleet:
+        from knell.faces.cli.far_look import print_events
+
+        print_events(agent, follow=follow, limit=limit, json_wanted=json_wanted)
+        return
+    knell = Knell()
+    found = knell.events(agent=agent, limit=limit)
+    widths = tables.event_widths(found)
+
+    def tell(event: Event) -> None:
+        text = json.dumps(event._asdict()) if json_wanted else tables.event_line(event, *widths)
+        click.echo(text)
+
+    if json_wanted and not follow:
+        output.print_json({"events": [event._asdict() for event in found]})
+        return
+    for event in found:
+        tell(event)
+    if follow:
+        for event in knell.follow(agent=agent, after=found[-1].id if found else 0):
+            tell(event)
+
+
+@click.command("receipt")
+@options.one_ended
+@click.option("--html", is_flag=True, help="Print a self-contained HTML page.")
+@click.option("--screen", is_flag=True, help="Also print the last screen of the pane.")
+@options.utc
+@options.as_json
+def receipt(name: str, *, html: bool, screen: bool, json_wanted: bool) -> None:
+    """Print the proof of the newest ending of NAME (an agent, or a run's id)."""
+    from knell.faces.text import receipt as receipt_text
+
+    if is_far(name):
+        from knell.faces.cli.far_look import far_receipt
+
+        found = far_receipt(far_target(name))
+    else:
+        found = Knell().receipt(name)
+    text = receipt_text.page(found) if html else receipt_text.text(found, screen=screen)
+    output.print_result(found.to_json(), text, json_wanted=json_wanted)
+
+
+@click.command("verify")
+@options.agent_argument()
+@click.option("--session", default="", help="A session in the registry file.")
+@options.as_json
+def verify(name: str, *, session: str, json_wanted: bool) -> int:
+    """Check again that NAME, or a session of the registry file, is as its ending left it.
+
+    Says each fact that it looked at, and exits 1 if one of them is not as it should be. What could
+    not be looked at is not verified. Changes nothing."""
+    found = Knell().verify(name, session=session)
+    facts = [fact._asdict() for fact in found.facts]
+    document = {"target": found.target, "verified": found.verified, "facts": facts}
+    lines = [f"{'ok' if fact.good else 'NO'}  {printable(fact.what)}" for fact in found.facts]
+    output.print_result(document, "\n".join(lines), json_wanted=json_wanted)
+    return exits.Exit.DONE if found.verified else exits.Exit.FAILED
+
+
+@click.command("doctor")
+@click.option("--repair", is_flag=True, help="Restore a store that is damaged or behind.")
+@options.as_json
+def doctor(*, repair: bool, json_wanted: bool) -> int:
+    """Check what knell needs on this machine, and list what agents left behind.
+
+    Exits 1 if something is broken; a program that is not installed is not.
+
+    Changes nothing without --repair. With it, runs that the store does not know are restored from
+    their directories and living processes; a damaged store is moved aside and rebuilt, from the
+    newest backup too."""
+    knell = Knell()
+    if repair:
+        output.print_error(knell.repair().sentence)
+    with progress.waiting("looking at this machine"):
+        diagnosis = knell.doctor()
+    document = {
+        "findings": [finding._asdict() for finding in diagnosis.findings],
+        "orphans": [tables.orphan_json(orphan) for orphan in diagnosis.orphans],
+        "foreign": [tables.member_json(member) for member in diagnosis.foreign],
+    }
+    output.print_result(document, tables.diagnosis_text(diagnosis), json_wanted=json_wanted)
+    broken = any(finding.broken for finding in diagnosis.findings)
+    return exits.Exit.FAILED if broken else exits.Exit.DONE

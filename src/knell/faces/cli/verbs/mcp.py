@@ -1,0 +1,74 @@
+"""`knell mcp` serves the Model Context Protocol."""
+
+import os
+
+import click
+
+from knell.core.errors import BadRequest
+from knell.faces.cli import complete, options, output
+
+PORT = 7377
+
+
+@click.command("mcp")
+@click.option("--http", is_flag=True, help="One server for all agents, on 127.0.0.1.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True,
+    help="The port for --http; 0: any port that is free.",
+)  # fmt: skip
+@click.option(
+    "--operator", is_flag=True,
+    help="You use this server yourself: a caller that is no agent may do all that you may.",
+)  # fmt: skip
+@click.option(
+    "--config", "program", metavar="KIND", shell_complete=complete.mcp_clients,
+    help="Print what to put into the settings of this kind of agent, or of cursor.",
+)  # fmt: skip
+@options.as_json
+def command(
+    *, http: bool, port: int, operator: bool, program: str | None, json_wanted: bool
+) -> None:
+    """Serve agents that manage agents, over the Model Context Protocol.
+
+    Without --http it serves the one client that started it, over standard input and output. With
+    --http it serves every agent, and knows each by the token in its KNELL_TOKEN.
+    """
+    if program:
+        _print_snippet(
+            program, f"http://127.0.0.1:{port}/mcp" if http else "", json_wanted=json_wanted
+        )
+        return
+    if http and operator:
+        raise BadRequest(
+            "--operator needs a server with one client, without --http",
+            "over HTTP every agent proves itself by its own token",
+        )
+    _serve(http=http, port=port, operator=operator)
+
+
+def _serve(*, http: bool, port: int, operator: bool) -> None:
+    from knell.api.verbs import check_mcp_package
+
+    check_mcp_package()
+    from knell.faces.mcp.callers import ServerOptions
+
+    options = ServerOptions(dict(os.environ), operator)
+    if http:
+        from knell.faces.mcp.http import serve as serve_all
+
+        serve_all(options, port, click.echo)
+    else:
+        from knell.faces.mcp.stdio import serve
+
+        serve(options)
+
+
+def _print_snippet(program: str, address: str, *, json_wanted: bool) -> None:
+    from knell.api import Knell
+
+    snippet = Knell().mcp_snippet(program, address)
+    if json_wanted:
+        output.print_json({"program": program, "file": snippet.file, "snippet": snippet.text})
+        return
+    click.echo(f"Put this into {snippet.file}:", err=True)
+    click.echo(snippet.text, nl=False)

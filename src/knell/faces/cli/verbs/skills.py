@@ -1,0 +1,115 @@
+"""`knell skills` installs and removes the skills that knell brings for agents."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knell.api import Knell
+from knell.core.errors import BadRequest
+from knell.faces import exits
+from knell.faces.cli import complete, options, output
+
+if TYPE_CHECKING:
+    from knell.api.results import SkillReport
+
+ACTIONS = ("install", "uninstall", "status")
+
+
+@click.command("skills")
+@click.argument("action", type=click.Choice(ACTIONS), default="status")
+@click.argument("skills", nargs=-1, shell_complete=complete.skills)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    shell_complete=complete.with_skills,
+    help="claude, codex, gemini or opencode; may be repeated. Default: those that are here.",
+)
+@click.option(
+    "--dir",
+    "folder",
+    default="",
+    metavar="DIR",
+    help="Another directory of skills, such as .claude/skills of a project.",
+)
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Install where something else stands: it is put aside, and uninstall brings it back.",
+)
+@options.dry_run
+@options.as_json
+def command(
+    action: str, skills: tuple[str, ...], *, replace: bool, dry_run: bool, json_wanted: bool,
+    **where: Any,
+) -> int:  # fmt: skip
+    """Install or remove the skills that knell brings, where agents look for skills; default: all.
+
+    A folder that knell did not put there, or that you changed, is left alone and named.
+    Uninstalling leaves every other byte as it was.
+
+    \b
+    knell skills
+    knell skills install --kind claude --dry-run
+    knell skills install knell-end-agents --dir .claude/skills
+    knell skills uninstall
+    """
+    if where["folder"] and where["kinds"]:
+        raise BadRequest("--dir names the directory itself", "leave out --kind")
+    if replace and action != "install":
+        raise BadRequest("--replace is for install", f"leave it out: knell skills {action}")
+    verbs = Knell().skills
+    if action == "status":
+        reports = verbs.status(*skills, **where)
+    elif action == "install":
+        reports = verbs.install(*skills, **where, replace=replace, dry_run=dry_run)
+    else:
+        reports = verbs.uninstall(*skills, **where, dry_run=dry_run)
+    code = exits.Exit.FAILED if any(report.error for report in reports) else exits.Exit.DONE
+    if json_wanted:
+        skills_json = [report._asdict() for report in reports]
+        output.print_json({"ok": code == exits.Exit.DONE, "skills": skills_json})
+    else:
+        _tell(action, reports, dry_run=dry_run)
+    return code
+
+
+def _tell(action: str, reports: "Sequence[SkillReport]", *, dry_run: bool) -> None:
+    """By directory; then what was left alone, and why."""
+    for folder in dict.fromkeys(_folder(report) for report in reports):
+        here = [report for report in reports if _folder(report) == folder]
+        title = f"{here[0].kind}: {folder}" if here[0].kind else folder
+        words = {_told(action, report, dry_run=dry_run) for report in here}
+        if len(here) > 1 and len(words) == 1:
+            output.print_line(f"{title}: all {len(here)} {words.pop()}")
+            continue
+        output.print_line(title)
+        width = max(len(report.skill) for report in here)
+        for report in here:
+            told = _told(action, report, dry_run=dry_run)
+            output.print_line(f"  {report.skill:<{width}}  {told}")
+    failed = [report for report in reports if report.error]
+    for report in failed:
+        output.print_error(f"error: {report.error}")
+    for hint in dict.fromkeys(report.hint for report in failed if report.hint):
+        output.print_error(f"hint: {hint}")
+    if action == "install" and not dry_run and any(report.changed for report in reports):
+        output.print_error("sessions that start from now on have the skills")
+
+
+def _folder(report: "SkillReport") -> str:
+    return report.path.removesuffix(f"/{report.skill}")
+
+
+def _told(action: str, report: "SkillReport", *, dry_run: bool) -> str:
+    return "; ".join((_word(action, report, dry_run=dry_run), *report.notes))
+
+
+def _word(action: str, report: "SkillReport", *, dry_run: bool) -> str:
+    if not report.changed:
+        return report.state
+    if dry_run:
+        return f"would {action}"
+    return "removed" if action == "uninstall" else "installed"

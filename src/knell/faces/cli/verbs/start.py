@@ -1,0 +1,254 @@
+"""The verbs that start agents: run, spawn, create, adopt, resume."""
+
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knell.api import Knell
+from knell.core.errors import BadRequest, NoSuchAgent, UnsureConversation
+from knell.faces.cli import complete, options, output, progress
+from knell.faces.cli.many import is_group, start_each
+from knell.faces.cli.on_host import on_its_host
+from knell.faces.cli.started import has_terminal, pid_of, print_warnings, started_json
+from knell.faces.exits import Exit
+
+if TYPE_CHECKING:
+    from knell.api.results import Resumed
+
+HELD = "a cgroup holds whatever it starts from now on"
+NOT_HELD = "no cgroup can be made for it here, so a daemon that it starts may escape"
+RESUMED = {
+    "resumed": "resumed: the program names its earlier conversation",
+    "started": "started, not seen to have loaded its conversation",
+    "fresh": "NOT resumed: the program came up with another conversation",
+    "restarted": "started again",
+}
+WORDS_LAST = {"allow_interspersed_args": False}  # everything after KIND goes to the program
+
+
+@click.command("run", cls=options.StartCommand, context_settings=WORDS_LAST)
+@options.spawn_options
+@options.words
+def run_verb(words: tuple[str, ...], **given: Any) -> None:
+    """Run an agent in this terminal: run [options] KIND ARGS… or run [options] -- COMMAND ARGS…
+
+    Everything after KIND goes to the agent's program.
+
+    When the agent exits, everything that it started is ended, and knell exits with its exit code.
+    Made for: alias claude='knell run claude'
+    """
+    knell = Knell()
+    knell.run(**options.spawn_arguments(knell.kinds, words, given))
+
+
+@click.command("spawn", cls=options.StartCommand, context_settings=WORDS_LAST)
+@options.place("tmux, kitty, wezterm or headless; default: where you are, else headless.")
+@options.tmux_server
+@click.option("--kitty-socket", default="", help="The socket that kitty listens on.")
+@options.tmux_session
+@click.option("--count", default=1, show_default=True, help="How many agents to start.")
+@click.option("--host", default="", help="The host of the fleet that starts it; default: this one.")
+@options.wait
+@options.spawn_options
+@options.as_json
+@options.words
+def spawn(words: tuple[str, ...], *, count: int, json_wanted: bool, **given: Any) -> int | None:
+    """Start an agent in a new pane: spawn [options] KIND ARGS… or spawn [options] -- COMMAND ARGS…
+
+    Everything after KIND goes to the agent's program. KIND is agy, aider, amp, auggie, claude,
+    cline, cn, codex, copilot, crush, droid, gemini, kilo, kimi, opencode, openhands, qwen, vibe,
+    or one of your own.
+    """
+    knell, host, wait = Knell(), given.pop("host"), given.pop("wait")
+    options.check_order(knell.kinds, words, {name for p in spawn.params for name in p.opts})
+    socket = given.pop("kitty_socket")
+    given["server"] = given["server"] or socket
+    given["place"] = given["place"] or ("tmux" if given["server"] or given["session"] else "")
+    if not 1 <= count <= 1000:  # noqa: PLR2004 - a typing error, not a fleet
+        raise BadRequest(f"--count {count} is not between 1 and 1000", "for example --count 3")
+    name, worktree = given.pop("name"), given.pop("worktree")
+    wish = options.spawn_arguments(knell.kinds, words, given)
+    if host:
+        from knell.faces.cli.far import spawn_far
+
+        wish |= {"name": name, "worktree": worktree}
+        return spawn_far(host, wish, count, wait, json_wanted=json_wanted)
+    started: list[dict[str, Any]] = []
+    for number in range(1, count + 1):
+        end = f"-{number}" if count > 1 else ""
+        own = {"name": name and name + end, "worktree": worktree and worktree + end}
+        own["stay"] = knell.settings.spawn_stay / count
+        with progress.waiting(f"{own['name'] or wish['kind']}  starting"):
+            agent, run, warnings = knell.spawn(**wish, **own)
+        print_warnings(warnings)
+        where = {"place": run.place._asdict(), "conversation": agent.conversation}
+        started.append(started_json(agent, run) | where)
+        if not json_wanted:
+            place = f"{run.place.name} {run.place.pane}".strip()
+            click.echo(f"{agent.name}: {agent.kind} runs as PID {pid_of(run)} in {place}")
+    if json_wanted:
+        output.print_json({"agents": started})
+    return None
+
+
+@click.command("create", context_settings=WORDS_LAST)
+@click.option("--agent", default="", metavar="KIND", help="claude, agy or another kind.")
+@click.option("--session", default="", help="Its session; default: WORKSPACE-creator-KIND.")
+@click.option("--workspace", default="", metavar="DIR", help="Where it works; default: here.")
+@options.tmux_server
+@click.option("--role", default="", help="Its role, as the row says it.")
+@options.registry
+@options.as_json
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def create(*, registry: str, json_wanted: bool, **given: Any) -> None:
+    """Start an agent in a tmux session of its own, with a row in the registry file.
+
+    ARGS go to its program. With the --session of a row that has ended, the agent is started
+    again by the command in that row. Refused while the row's agent still runs.
+    """
+    agent, run, warnings = Knell(registry=registry).create(**given)
+    print_warnings(warnings)
+    document = started_json(agent, run) | {"session": run.place.session}
+    text = f"{agent.name}: {agent.kind} runs as PID {pid_of(run)} in session {run.place.session}"
+    output.print_result(document, text, json_wanted=json_wanted)
+
+
+@click.command("adopt")
+@click.argument("target")
+@options.new_name
+@click.option(
+    "--kind", default="", help="Which kind of agent it is; default: recognised by its command."
+)
+@options.tmux_server
+@options.tag
+@options.team
+@click.option(
+    "--conversation", default="", metavar="ID",
+    help="The id of its conversation, so that it can be resumed.",
+)  # fmt: skip
+@options.as_json
+def adopt(*, json_wanted: bool, **given: Any) -> None:
+    """Take charge of TARGET: a PID, a tmux %pane, or a tmux session with one pane.
+
+    An adopted agent has no keeper, so knell can find that it has ended but cannot prove it. If the
+    machine allows it, a cgroup holds whatever the agent starts from now on.
+    """
+    agent, run, warnings = Knell().adopt(**given)
+    print_warnings(warnings)
+    name, place = agent.name, run.place.name
+    text = f"{name}: took charge of PID {pid_of(run)} ({agent.kind}, {place})"
+    text += f"\n{name}: {HELD if run.cgroup else NOT_HELD}"
+    document = started_json(agent, run) | {"cgroup": bool(run.cgroup)}
+    output.print_result(document, text, json_wanted=json_wanted)
+
+
+@click.command("resume", context_settings={"ignore_unknown_options": True})
+@options.agent_argument(offered=complete.ended)
+@click.option("--last", is_flag=True, help="Everything that the last kill or stop ended.")
+@options.place("tmux, kitty, wezterm, headless, or terminal: this one.", terminal=True)
+@options.tmux_server
+@options.tmux_session
+@click.option(
+    "--cwd", default="", metavar="DIR", help="The directory to start in; default: where it was."
+)
+@click.option(
+    "--conversation", default="", metavar="ID",
+    help="The conversation's id; default: the one on record.",
+)  # fmt: skip
+@options.registry
+@options.wait
+@options.as_json
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@on_its_host("resume")
+def resume(*, last: bool, json_wanted: bool, registry: str, **given: Any) -> Exit:
+    """Continue the conversation of an ended agent in a new run, in the place where it ran.
+
+    NAME is an agent, the id of its conversation, or a group: tag:X, team:X, a glob, all. The id of
+    a conversation that no agent has had starts a new agent, which continues it.
+
+    An agent that was `run` in a terminal comes back in this terminal; from a script, in a tmux
+    pane. ARGS are given to its program: resume NAME -- "next prompt". An agent that works without
+    a terminal (claude -p, codex exec) needs that prompt. Without a conversation, its command is
+    started again.
+
+    \b
+    knell resume luna
+    knell resume tag:night
+    knell resume --last
+    """
+    knell = Knell(registry=registry)
+    name = given["name"]
+    if bool(name) == last:
+        raise BadRequest("name one agent or group, or write --last", "knell list --ended")
+    if last or is_group(name):
+        names = knell.last_ended() if last else knell.ended_agents(name)
+        return start_each(
+            names,
+            lambda one: resume_one(knell, {**given, "name": one}, here=False, json_wanted=True)[:2],
+            json_wanted=json_wanted,
+        )
+    given["name"] = knell.agent_of_conversation(name) or name
+    here = not json_wanted and has_terminal()
+    try:
+        document, text, fresh = resume_one(knell, given, here=here, json_wanted=json_wanted)
+    except NoSuchAgent as error:
+        return open_strange(knell, given, error, json_wanted=json_wanted)
+    output.print_result(document, text, json_wanted=json_wanted)
+    return Exit.FAILED if fresh else Exit.DONE
+
+
+def open_strange(
+    knell: Knell, given: dict[str, Any], missing: NoSuchAgent, *, json_wanted: bool
+) -> Exit:
+    """A new agent, if what names no agent is the id of a conversation; else the error itself."""
+    from knell.faces.cli.verbs.fork import print_spawned
+
+    id, wanted = given["name"], ("place", "server", "session", "cwd", "args")
+    try:
+        with progress.waiting(f"{id}  looking for its program"):
+            spawned = knell.open_conversation(id, **{word: given[word] for word in wanted})
+    except NoSuchAgent:
+        raise missing from None
+    print_spawned(spawned, f"continues conversation {id}", json_wanted=json_wanted)
+    return Exit.DONE
+
+
+def resume_one(
+    knell: Knell, given: dict[str, Any], *, here: bool, json_wanted: bool
+) -> tuple[dict[str, Any], str, bool]:
+    """What came of it, as a document and as a line; and whether it came up without its past. Of
+    many, none asks: `json_wanted`."""
+
+    def go_on() -> "Resumed":
+        with ExitStack() as talk:
+            talk.enter_context(progress.waiting(f"{given['name']}  waiting for its program"))
+            return knell.resume(**given, here=talk.close if here else None)
+
+    try:
+        (agent, run, _), verdict, warnings = go_on()
+    except UnsureConversation as error:
+        given["conversation"] = chosen_conversation(error, json_wanted=json_wanted)
+        (agent, run, _), verdict, warnings = go_on()
+    print_warnings(warnings)
+    document = started_json(agent, run)
+    document |= {"conversation": agent.conversation, "verdict": verdict.value}
+    document["warnings"] = [one._asdict() for one in warnings]
+    text = f"{agent.name}: PID {pid_of(run)} in {run.place.name}, {RESUMED[verdict.value]}"
+    return document, text, verdict.value == "fresh"
+
+
+def chosen_conversation(error: UnsureConversation, *, json_wanted: bool) -> str:
+    """The one that the person at the terminal chooses; the error itself where nobody can be asked,
+    or nobody chooses."""
+    if json_wanted or not error.choices or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise error
+    output.print_error(f"{error}. Which one is it?")
+    for number, choice in enumerate(error.choices, 1):
+        output.print_error(f"  {number}  {choice}")
+    numbers = click.IntRange(0, len(error.choices))
+    number = click.prompt("number, or 0 for none", type=numbers, default=0, err=True)
+    if not number:
+        raise error
+    return error.choices[number - 1].id

@@ -1,0 +1,73 @@
+"""The verb that opens the live screen: top."""
+
+import os
+import sys
+
+import click
+
+from knell.api import Knell
+from knell.core.errors import BadRequest
+from knell.faces.cli import complete, options, output
+
+HOW_TO_GET = "pip install 'knell[top]', or from a clone: pip install '.[top]'"
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def has_textual() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("textual") is not None
+
+
+@click.command("top")
+@click.argument("targets", nargs=-1, shell_complete=complete.agents)
+@click.option("--readonly", is_flag=True, help="No key changes anything.")
+@options.choice("--theme", words=("light", "dark"), help="Default: as the terminal says, or dark.")
+def top(targets: tuple[str, ...], *, readonly: bool, theme: str) -> None:
+    """Show every agent live, and act on them by keys.
+
+    TARGETS are names, tag:NAME or team:NAME: only those are shown. Press ? for the keys. Leaving
+    top ends no agent.
+
+    \b
+    knell top
+    knell top tag:night
+    knell top --readonly
+    """
+    if not has_textual():
+        raise BadRequest("knell top needs the package textual", HOW_TO_GET)
+    if not is_terminal():
+        raise BadRequest("knell top needs a terminal", "knell status prints the same once")
+    show(targets, readonly=readonly, theme=theme)
+
+
+def show(targets: tuple[str, ...] = (), *, readonly: bool = False, theme: str = "") -> None:
+    from knell.faces.top.app import TopApp
+
+    # A broken store or setting, or a target that means nobody, is said before the screen is taken.
+    Knell().list(*targets, with_ended=bool(targets))
+    theme = theme or theme_of(os.environ.get("COLORFGBG", ""))
+    TopApp(targets=targets, readonly=readonly, theme=theme).run()
+
+
+def theme_of(colours: str) -> str:
+    """What a terminal says of itself in COLORFGBG, as in `0;15`: black on white."""
+    background = colours.rpartition(";")[2]
+    return "light" if background in ("7", "15") else "dark"
+
+
+def show_by_default() -> int:
+    """`knell` alone: top on a terminal that can show it, else status and where to go on."""
+    if is_terminal() and has_textual() and os.environ.get("TERM") not in (None, "", "dumb"):
+        show()
+        return 0
+    from knell.faces.cli.group import cli
+
+    cli(["status"], prog_name="knell", standalone_mode=False)
+    if is_terminal() and not has_textual():
+        output.print_error(f"for a live screen: {HOW_TO_GET}")
+    output.print_error("all verbs: knell --help")
+    return 0

@@ -1,0 +1,164 @@
+"""`knell uninstall`: takes back what knell put outside its package, and shows that first."""
+
+import os
+import shutil
+from contextlib import suppress
+from glob import escape, glob
+from typing import NamedTuple
+
+import click
+
+from knell.api import Knell
+from knell.core.errors import AskerError, Refused
+from knell.faces import exits
+from knell.faces.cli import options, output
+
+# What knell makes in its state directory. Anything else there is somebody else's, and stays.
+STATE = ("knell.db*", "runs", "sessions", "hooks", "hosts", "*.lock")
+COMPLETION = (
+    *(".local/share/bash-completion/completions/knell", ".config/fish/completions/knell.fish"),
+    *(".zfunc/_knell", ".local/share/zsh/site-functions/_knell"),
+)
+SHELLS = (".bashrc", ".bash_profile", ".profile", ".zshrc", ".config/fish/config.fish")
+MARK = "_KNELL_COMPLETE"
+
+
+class Traces(NamedTuple):
+    """What is there to take back."""
+
+    watch: int  # the PID of the watch; 0: none runs
+    unit: str
+    hooks: tuple[str, ...]  # programs whose settings have them
+    skills: tuple[str, ...]  # folders of skills that knell put there
+    files: tuple[str, ...]  # completion and manual pages
+    by_hand: tuple[str, ...]  # files of the person's own that mention knell's completion
+    state: tuple[str, ...]  # with --purge
+
+    @property
+    def lines(self) -> list[str]:
+        lines = [f"stop the watch, PID {self.watch}"] if self.watch else []
+        paths = (self.unit, *self.skills, *self.files, *self.state)
+        lines += [f"remove {path}" for path in paths if path]
+        return lines + [f"remove knell's hooks from the settings of {one}" for one in self.hooks]
+
+
+@click.command("uninstall")
+@click.option("--purge", is_flag=True, help="Also remove the state: every record and receipt.")
+@options.yes
+@options.dry_run
+@options.as_json
+def uninstall(*, purge: bool, yes: bool, dry_run: bool, json_wanted: bool) -> int:
+    """Stop the watch, and remove hooks, skills, service file, completion and manual pages.
+
+    Shows what it would do and asks; without a terminal it needs --yes. Agents that run go on. The
+    package itself is removed with pip, pipx or uv afterwards.
+
+    \b
+    knell uninstall --dry-run
+    knell uninstall --purge --yes
+    """
+    knell = Knell()
+    if not dry_run:
+        knell.hooks.check_may_uninstall()
+    live = len(knell.list())
+    if purge and live:
+        hint = "knell kill all, or leave out --purge"
+        raise Refused(f"{live} agents still run, and their keepers write there", hint)
+    found = look(knell, purge=purge)
+    document = {"ok": True, "dry_run": dry_run, **found._asdict()}
+    text = "\n".join(found.lines) or "nothing to remove"
+    output.print_result(document, text, json_wanted=json_wanted)
+    for path in found.by_hand:
+        output.print_error(f"hint: {path} mentions knell's completion; edit it yourself")
+    if dry_run or not found.lines:
+        return exits.Exit.DONE
+    if not yes and not options.ask_person("Do all of this?"):
+        output.print_error("nothing was removed; --yes does it without a question")
+        return exits.Exit.FAILED
+    return remove(knell, found)
+
+
+def look(knell: Knell, *, purge: bool) -> Traces:
+    """Looks at every place, and changes nothing."""
+    shot = knell.snapshot(look=False)
+    home = os.path.expanduser("~")
+    unit = knell.watch_service(install=False, dry_run=True).path
+    pages = glob(f"{escape(home)}/.local/share/man/man1/knell*.1")
+    files = [path for name in COMPLETION if _mentions(path := os.path.join(home, name))]
+    own = [path for name in SHELLS if _mentions(path := os.path.join(home, name))]
+    state = [path for name in STATE for path in glob(f"{escape(shot.home)}/{name}")]
+    return Traces(
+        watch=shot.watch.pid if shot.watch else 0,
+        unit=unit if os.path.lexists(unit) else "",
+        hooks=_programs_with_hooks(knell),
+        skills=_skills(knell),
+        files=tuple(path for path in (*files, *pages) if not _is_of_package(path)),
+        by_hand=tuple(own),
+        state=tuple(sorted(state)) if purge else (),
+    )
+
+
+def _programs_with_hooks(knell: Knell) -> tuple[str, ...]:
+    try:
+        return tuple(one.program for one in knell.hooks.uninstall(dry_run=True) if one.changed)
+    except AskerError:  # no program that could have them is here
+        return ()
+
+
+def _skills(knell: Knell) -> tuple[str, ...]:
+    try:
+        return tuple(one.path for one in knell.skills.uninstall(dry_run=True) if one.changed)
+    except AskerError:  # no program that could have them is here
+        return ()
+
+
+def _is_of_package(path: str) -> bool:
+    """What pip, pipx or uv put there goes with the package."""
+    from importlib.metadata import PackageNotFoundError, files
+
+    try:
+        own = {os.path.realpath(str(file.locate())) for file in files("knell") or ()}
+    except PackageNotFoundError:
+        return False
+    return os.path.realpath(path) in own
+
+
+def remove(knell: Knell, found: Traces) -> int:
+    """Does it, step by step; what fails is said, and the other steps are taken all the same."""
+    failed = False
+    if found.watch:
+        _stop_watch(knell)
+    if found.unit:
+        knell.watch_service(install=False)
+    for report in knell.hooks.uninstall(*found.hooks) if found.hooks else ():
+        failed |= bool(report.error)
+        if report.error:
+            output.print_error(f"error: {report.program}: {report.error}")
+    for report in knell.skills.uninstall() if found.skills else ():
+        failed |= bool(report.error)
+        if report.error or report.state == "kept":
+            output.print_error(f"{report.path}: {'; '.join((report.error, *report.notes))}")
+    knell.close()
+    for path in (*found.files, *found.state):
+        try:
+            is_folder = os.path.isdir(path) and not os.path.islink(path)
+            (shutil.rmtree if is_folder else os.unlink)(path)
+        except FileNotFoundError:
+            continue  # the store's own files go when it is closed
+        except OSError as error:
+            failed = True
+            output.print_error(f"error: {path}: {error.strerror}")
+    return exits.Exit.FAILED if failed else exits.Exit.DONE
+
+
+def _stop_watch(knell: Knell) -> None:
+    with suppress(Refused):  # it has ended meanwhile
+        knell.switch_watch(on=False)
+
+
+def _mentions(path: str) -> bool:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return MARK in file.read(1_000_000)
+    except OSError:
+        return False

@@ -1,0 +1,66 @@
+"""The verb that serves the page: web."""
+
+import os
+
+import click
+
+from knell.core.errors import BadRequest
+
+PORT = 7378
+HOW_TO_GET = "pip install 'knell[web]', or from a clone: pip install '.[web]'"
+
+
+def check_packages() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise BadRequest(f"knell web needs the package {' and '.join(missing)}", HOW_TO_GET)
+
+
+@click.command("web")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True,
+    help="The port; 0: any port that is free.",
+)  # fmt: skip
+@click.option("--open", "in_browser", is_flag=True, help="Open the address in your browser.")
+@click.option("--readonly", is_flag=True, help="Nothing is changed, whatever is sent.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="NAME",
+    help="The address to serve; others than loopback need TLS files or a proxy.",
+)  # fmt: skip
+@click.option("--tls-cert", default="", metavar="FILE", help="The certificate, in PEM.")
+@click.option("--tls-key", default="", metavar="FILE", help="Its key, without a password.")
+@click.option(
+    "--behind-proxy", default="", metavar="ORIGIN",
+    help="A proxy serves it under this address, such as https://agents.example.",
+)  # fmt: skip
+def web(*, port: int, in_browser: bool, readonly: bool, **given: str) -> None:
+    """Show every agent in a browser, live, and act on them there.
+
+    It prints an address that works once; the page has a button for another. It acts with your
+    authority: who has opened the address may end your agents. Ctrl-C ends the server, and no agent.
+
+    \b
+    knell web --open
+    knell web --readonly --port 0
+    knell web --host laptop.lan --tls-cert cert.pem --tls-key key.pem
+    """
+    check_packages()
+    from knell.faces.web.options import WebOptions
+    from knell.faces.web.server import opened_in_browser, serve
+
+    options = WebOptions(
+        os.environ, given["host"], port, given["tls_cert"], given["tls_key"],
+        given["behind_proxy"], readonly,
+    )  # fmt: skip
+    with opened_in_browser() as show:
+
+        def ready(address: str) -> None:
+            click.echo(address)
+            told = "It shows, and changes nothing." if readonly else "It acts with your authority."
+            click.echo(f"{told} The address works once. Ctrl-C ends the server.", err=True)
+            if in_browser:
+                show(address)
+
+        serve(options, ready)

@@ -1,0 +1,173 @@
+"""One server for all agents: streamable HTTP on loopback, each agent known by its run's token."""
+
+import asyncio
+import json
+import signal
+import socket
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+
+from knell.core.authority import Caller
+from knell.core.codes import Code
+from knell.core.errors import Refused
+from knell.faces.http_server import HttpServer, LimitedConnection, bound
+from knell.faces.mcp import callers
+from knell.faces.mcp.callers import ServerOptions, ToolCaller
+from knell.faces.mcp.http_limits import RefusalTrail
+from knell.faces.mcp.server import Context, ToolServer
+from knell.faces.work import Work
+
+HOST = "127.0.0.1"
+PATH = "/mcp"
+LARGEST = 1024 * 1024  # bytes of one request
+MOST_OPEN = 32  # requests of one agent at a time
+SHUTDOWN_SECONDS = 2  # for open requests when it stops; calls that end agents may take longer
+CALLER = "knell.caller"  # the key under which the guard puts the caller
+
+Scope = dict[str, Any]
+
+
+def serve(options: ServerOptions, port: int, ready: Callable[[str], None]) -> None:
+    """Serves until TERM or Ctrl-C; calls that have begun are finished. `ready` gets the address."""
+    check_outside(options)
+    with bound(HOST, port) as listening:
+        port = int(listening.getsockname()[1])
+        work = Work()
+        try:
+            asyncio.run(
+                _serve(options, work, listening, lambda: ready(f"http://{HOST}:{port}{PATH}"))
+            )
+        finally:
+            work.finish()
+
+
+def check_outside(options: ServerOptions) -> None:
+    """Refuses to start inside an agent: the server would end with that agent and act as it."""
+    with callers.knell_of(options) as knell:
+        caller = knell.caller()
+        if caller.runs:
+            why = f"the server for all agents cannot be a part of '{caller.agent}'"
+            callers.note_refusal(knell, why)
+            raise Refused(
+                why, "the operator starts it, outside of every agent", code=Code.INSIDE_AN_AGENT
+            )
+
+
+async def _serve(
+    options: ServerOptions, work: Work, listening: socket.socket, ready: Callable[[], None]
+) -> None:
+    port = int(listening.getsockname()[1])
+    tools = ToolServer(options, work, lambda ctx: lambda: caller_of(ctx))
+    manager = StreamableHTTPSessionManager(
+        app=tools.server(),
+        stateless=True,  # no session to steal, and none to lose when the server restarts
+        security_settings=allowed(port),
+        max_request_body_size=LARGEST,
+    )
+    guard = RequestGuard(options, work, StreamableHTTPASGIApp(manager), allowed(port))
+    config = uvicorn.Config(
+        guard, log_level="error", lifespan="off", timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        http=LimitedConnection, ws="none",
+    )  # fmt: skip
+    server = HttpServer(config)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.leave)
+    async with manager.run():
+        listening.listen()
+        ready()
+        await server.serve(sockets=[listening])
+    await work.run(lambda _: guard.trail.tell_rest())
+
+
+def allowed(port: int) -> TransportSecuritySettings:
+    """Requests by a page of another site in a browser name another host, or that site as origin."""
+    names = [f"{HOST}:{port}", f"localhost:{port}"]
+    return TransportSecuritySettings(
+        allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
+    )
+
+
+def caller_of(ctx: Context) -> ToolCaller:
+    """The caller that the guard has let in."""
+    request: Any = ctx.request
+    found = request.scope.get(CALLER) if request is not None else None
+    return found if isinstance(found, ToolCaller) else ToolCaller(callers.STRANGER)
+
+
+class RequestGuard:
+    """Refuses a request, before its body is read, unless it names this host, comes from no other
+    site's page, and bears the token of a live run."""
+
+    def __init__(
+        self, options: ServerOptions, work: Work, inside: Any, allowed: TransportSecuritySettings
+    ) -> None:
+        self._options = options
+        self._work = work
+        self._inside = inside
+        self._allowed = allowed
+        self._open: Counter[str] = Counter()  # requests of each run
+        self.trail = RefusalTrail(options)
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
+        trouble = self._strange(scope, headers)
+        if trouble:
+            await send_error(send, *trouble)
+            return
+        token = bearer(headers.get("authorization", ""))
+        holder = await self._work.run(lambda _: self._holder(token))
+        if holder is None:
+            await send_error(send, 401, "the token of a live run is needed: Authorization: Bearer")
+            return
+        if self._open[holder.run] >= MOST_OPEN:
+            await send_error(send, 429, f"{MOST_OPEN} requests of '{holder.agent}' are open")
+            return
+        self._open[holder.run] += 1
+        try:
+            await self._inside({**scope, CALLER: ToolCaller(holder)}, receive, send)
+        finally:
+            self._open[holder.run] -= 1
+            self._open += Counter()  # forgets the runs that have no request open
+
+    def _strange(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        if headers.get("host", "") not in self._allowed.allowed_hosts:
+            return 421, "this host is not served here"
+        origin = headers.get("origin", "")
+        if origin and origin not in self._allowed.allowed_origins:
+            return 403, "requests from pages of another site are refused"
+        return None if scope["path"] == PATH else (404, f"the server is at {PATH}")
+
+    def _holder(self, token: str) -> Caller | None:
+        """Only digests are compared, so that the time of an answer does not help to guess."""
+        holder = None
+        if token:
+            with callers.knell_for(self._options, callers.STRANGER) as knell:
+                holder = knell.server.holder_of(token)
+        if holder is None:
+            self.trail.note("no live run has this token" if token else "no token")
+        return holder
+
+
+def bearer(header: str) -> str:
+    scheme, _, token = header.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+async def send_error(send: Any, status: int, text: str) -> None:
+    headers = [(b"content-type", b"application/json")]
+    if status == 401:  # noqa: PLR2004 - which the standard wants explained
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    body = json.dumps({"error": text}).encode()
+    await send({"type": "http.response.body", "body": body})

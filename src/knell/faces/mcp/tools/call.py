@@ -1,0 +1,49 @@
+"""Every tool, and how a call of one is carried out. Knows nothing of the wire."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from knell.core.errors import KnellError
+from knell.core.inputs import checked
+from knell.faces.mcp import callers
+from knell.faces.mcp.callers import ServerOptions, ToolCaller
+from knell.faces.mcp.tools import end, messages, read, start, tasks
+from knell.faces.mcp.tools.tool import Answer, Tool, ToolCall
+
+TOOLS: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        *end.TOOLS,
+        *start.TOOLS,
+        *read.TOOLS,
+        *messages.TOOLS,
+        *tasks.TOOLS,
+    )
+}
+
+
+def carry_out(
+    options: ServerOptions,
+    caller: ToolCaller,
+    tool: Tool,
+    given: Mapping[str, Any],
+    gone: threading.Event,
+) -> Answer:
+    """Calls the tool. What knell refuses is an answer too; only a bug raises."""
+    try:
+        wanted = checked(tool.fields, given)
+        with callers.knell_for(options, caller.caller) as knell:
+            if not caller.known and not tool.for_strangers:
+                callers.note_refusal(knell, f"{tool.name}: {callers.UNKNOWN}")
+                return failed(tool, given, callers.UNKNOWN, callers.PROVE)
+            return {"success": True, **tool.act(ToolCall(knell, caller, wanted, gone))}
+    except KnellError as error:
+        return failed(tool, given, str(error), error.hint)
+
+
+def failed(tool: Tool, given: Mapping[str, Any], error: str, hint: str) -> Answer:
+    if tool.failed is not None:
+        return tool.failed(given, error)
+    answer: Answer = {"success": False, "error": error}
+    return {**answer, "hint": hint} if hint else answer

@@ -1,0 +1,138 @@
+"""Tools for messages: send-message, poll-inbox, and answer-shutdown."""
+
+from knell.core.inputs import Input
+from knell.core.teams import (
+    EVERYBODY,
+    LONGEST,
+    LONGEST_POLL,
+    Message,
+    MessageType,
+    reassigned_tasks,
+)
+from knell.faces.mcp.tools.end import METHODS, PHASES
+from knell.faces.mcp.tools.tool import ROWS, TEXT, TEXTS, Answer, Tool, ToolCall
+
+MOST_MESSAGES = 200
+POLL_SECONDS = 1.0  # between two looks whether the client still waits
+LONGEST_SUMMARY = 500
+LONGEST_REASON = 2000
+
+
+def send_message(call: ToolCall) -> Answer:
+    given = call.given
+    sent = call.knell.messages.send(
+        given["to"],
+        text=given["message"],
+        team=given["teamName"],
+        type=given["type"],
+        summary=given["summary"],
+    )
+    return {
+        "messageIds": [message.id for message in sent],
+        "recipients": [message.to for message in sent],
+    }
+
+
+def poll_inbox(call: ToolCall) -> Answer:
+    """Waits by peeking and takes the messages last, so that a client that has left loses none."""
+    given, messages = call.given, call.knell.messages
+    left: float = given["waitSeconds"]
+    while not call.gone.is_set():
+        turn = min(POLL_SECONDS, left)
+        left -= turn
+        found = messages.inbox(given["agentId"], wait=turn, limit=1, peek=True)
+        if found or left <= 0:
+            break
+    if call.gone.is_set():
+        return {"messages": []}
+    found = messages.inbox(given["agentId"], limit=given["limit"], peek=given["peek"])
+    return {"messages": [message_json(message) for message in found]}
+
+
+def message_json(message: Message) -> Answer:
+    return {
+        "id": message.id,
+        "from": message.sender,
+        "to": message.to,
+        "teamName": message.team,
+        "type": message.type,
+        "message": message.body,
+        "summary": message.summary,
+        "timestamp": message.at,
+    }
+
+
+def answer_shutdown(call: ToolCall) -> Answer:
+    given, shutdowns = call.given, call.knell.shutdowns
+    id, reason = given["requestId"], given["reason"]
+    if not given["approved"]:
+        answered = shutdowns.reject(id, reason=reason)
+    elif given["phase"] == "confirmed":
+        answered = shutdowns.confirm(id)
+    else:
+        answered = shutdowns.approve(id, reason=reason, needs=given["needsSeconds"])
+    request, receipt = answered.request, answered.receipt
+    return {
+        "method": METHODS[0],
+        "phase": request.phase,
+        "requestId": request.id,
+        "reassignedTasks": reassigned_tasks([receipt] if receipt else []),
+    }
+
+
+TOOLS = (
+    Tool(
+        name="send-message",
+        text="Put a message into an agent's inbox, or into those of all other members of the team.",
+        fields=(
+            Input("to", "name", f"The agent; {EVERYBODY}: every other member of the team"),
+            Input("message", "text", "What to say", most=LONGEST),
+            Input("teamName", "text", "The team it concerns; empty: yours", ""),
+            Input(
+                "type", "text", "What it is", MessageType.PLAIN.value, choices=tuple(MessageType)
+            ),
+            Input("summary", "text", "The message in one line", "", most=LONGEST_SUMMARY),
+        ),
+        answer={"messageIds": {"type": "array", "items": {"type": "integer"}}, "recipients": TEXTS},
+        act=send_message,
+    ),
+    Tool(
+        name="poll-inbox",
+        text="Your unread messages; each is given once. With waitSeconds it waits for the first.",
+        fields=(
+            Input("waitSeconds", "seconds", "How long to wait for one", 0, most=LONGEST_POLL),
+            Input("limit", "count", "At most so many", 50, most=MOST_MESSAGES),
+            Input("peek", "flag", "Leave them unread", default=False),
+            Input("agentId", "text", "Whose; empty: yours", ""),
+        ),
+        answer={"messages": ROWS},
+        act=poll_inbox,
+        waits=True,
+    ),
+    Tool(
+        name="answer-shutdown",
+        text="Answer the request to shut down: approve, finish your work, then answer again with"
+        " phase confirmed, and you are ended; or reject with a reason, and you go on.",
+        fields=(
+            Input("approved", "flag", "Whether you agree to be ended"),
+            Input("requestId", "text", "Which request; empty: the one that is open", ""),
+            Input("reason", "text", "Why", "", most=LONGEST_REASON),
+            Input(
+                "phase",
+                "text",
+                "approved: you agree; confirmed: your work is finished too",
+                PHASES[1],
+                choices=(PHASES[1], PHASES[3]),
+            ),
+            Input("needsSeconds", "seconds", "How long you need to finish your work", None),
+        ),
+        answer={
+            "method": {"type": "string", "enum": list(METHODS)},
+            "phase": {"type": "string", "enum": list(PHASES)},
+            "requestId": TEXT,
+            "reassignedTasks": TEXTS,
+        },
+        act=answer_shutdown,
+        destroys=True,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Plain text for people, and the same facts as data."""

@@ -1,0 +1,99 @@
+"""A table that fits the terminal: the widest column gives way first, no row wraps."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from knell.faces.text.terminal import BOLD, Paint, Sheet, columns, cut, painted, printable, sheet
+
+GAP = 2  # blanks between two columns
+LEAST = 6  # columns to which a wide one may be cut
+LONG_NAME = 24  # a longer first cell does not widen its column: it costs only its own row
+
+
+class Column(NamedTuple):
+    title: str
+    drop: int = 0  # where the terminal is too narrow, the highest is left out first; 0: never
+    right: bool = False  # numbers
+
+
+def table(
+    titles: Sequence[str | Column],
+    rows: Sequence[Sequence[str]],
+    paints: Mapping[str, Paint] | None = None,
+    on: Sheet | None = None,
+) -> str:
+    """Columns as wide as they need to be; a column that is empty everywhere is left out.
+
+    `on`: what it is printed on; stdout if not given."""
+    on = on or sheet()
+    heads = [Column(one) if isinstance(one, str) else one for one in titles]
+    used = [i for i, _ in enumerate(heads) if any(row[i] for row in rows)]
+    cells = [[printable(row[i]) for i in used] for row in rows]
+    kept, widths = _fitted([heads[i] for i in used], cells, on)
+    shown = [heads[used[i]] for i in kept]
+    lines = [_line([one.title for one in shown], shown, widths, on, {})]
+    lines[0] = painted(lines[0], BOLD, on)
+    lines += [_line([row[i] for i in kept], shown, widths, on, paints or {}) for row in cells]
+    return "\n".join(lines)
+
+
+def _fitted(
+    heads: Sequence[Column], cells: Sequence[Sequence[str]], on: Sheet
+) -> tuple[list[int], list[int]]:
+    """Which columns are shown, and how wide each is."""
+    widths = [
+        max([columns(head.title), *(columns(row[i]) for row in cells)])
+        for i, head in enumerate(heads)
+    ]
+    kept = list(range(len(heads)))
+    if on.width is None or not heads:
+        return kept, widths
+    usual = [columns(row[0]) for row in cells if columns(row[0]) <= LONG_NAME]
+    widths[0] = max([columns(heads[0].title), *usual])
+    while True:
+        least = [min(widths[i], max(LEAST, columns(heads[i].title))) for i in kept]
+        if sum(least) + GAP * (len(kept) - 1) <= on.width:
+            break
+        droppable = [i for i in kept if heads[i].drop]
+        if not droppable:
+            break
+        kept.remove(max(droppable, key=lambda i: heads[i].drop))
+    return kept, _narrowed([widths[i] for i in kept], [heads[i] for i in kept], on.width)
+
+
+def _narrowed(widths: list[int], heads: Sequence[Column], room: int) -> list[int]:
+    """The widest gives way first, but for the first one, which is the name."""
+    least = [min(width, max(LEAST, len(heads[i].title))) for i, width in enumerate(widths)]
+    least[0] = widths[0]
+    while sum(widths) + GAP * (len(widths) - 1) > room:
+        wide = [i for i, width in enumerate(widths) if width > least[i]]
+        if not wide:
+            break
+        widths[max(wide, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def _line(
+    cells: Sequence[str],
+    heads: Sequence[Column],
+    widths: Sequence[int],
+    on: Sheet,
+    paints: Mapping[str, Paint],
+) -> str:
+    """One row. A first cell that is too long pushes the others, which are cut at the margin."""
+    parts: list[str] = []
+    left = on.width
+    for i, cell in enumerate(cells):
+        text = cell if left is None or not i else cut(cell, widths[i])
+        if left is not None:
+            text = cut(text, left)
+        blanks = widths[i] - columns(text)
+        if left is not None:
+            blanks = min(blanks, left - columns(text))
+            left -= columns(text) + max(0, blanks) + GAP
+        colour = paints[heads[i].title](cell) if heads[i].title in paints else ""
+        ends = (" " * blanks, painted(text, colour, on))
+        parts.append("".join(ends if heads[i].right else reversed(ends)))
+        if left is not None and left <= 0:
+            break
+    return (" " * GAP).join(parts).rstrip()

@@ -1,0 +1,59 @@
+"""What happened while somebody slept, as text and as one self-contained page."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from knell.faces.text.receipt import STYLE
+from knell.faces.text.tables import counted
+from knell.faces.text.terminal import clock, cut, in_full, printable, sheet
+
+if TYPE_CHECKING:
+    from knell.api.results import Night
+
+TITLES = {
+    "stalls": "stalls", "restarts": "restarts", "endings": "endings",
+    "survivors": "endings that failed", "tasks": "tasks handed back", "rescued": "work rescued",
+}  # fmt: skip
+CALM = "nothing happened"
+CUT = "so much happened that the beginning is not shown"
+
+
+def night_text(night: "Night") -> str:
+    agents = counted(night.running, "agent")
+    lines = [f"since {clock(night.since)}: {agents} running now"]
+    for name, found in night.subjects.items():
+        if found:
+            lines.append(f"{TITLES[name]}: {len(found)}")
+            lines += [f"  {clock(one.at)}  {one.agent}  {one.what}" for one in found]
+    lines += [CALM] if len(lines) == 1 else []
+    lines += [] if night.complete else [CUT]
+    width = sheet().width
+    return "\n".join(cut(printable(line), width) if width else printable(line) for line in lines)
+
+
+def night_page(night: "Night") -> str:
+    """One file without scripts; everything that came from outside is escaped."""
+    agents = counted(night.running, "agent")
+    span = f"{in_full(night.since)} to {in_full(night.until)}"
+    parts = [
+        '<!doctype html><html lang="en"><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width">',
+        f"<title>While you slept</title><style>{STYLE}</style>",
+        f"<h1>While you slept</h1><p>{_safe(span)}; {agents} running now</p>",
+    ]
+    for name, found in night.subjects.items():
+        rows = "".join(
+            f"<tr><td>{_safe(in_full(one.at))}</td><td>{_safe(one.agent)}</td>"
+            f"<td>{_safe(one.what)}</td></tr>"
+            for one in found
+        )
+        if rows:
+            parts.append(f"<h2>{TITLES[name].capitalize()}: {len(found)}</h2><table>{rows}</table>")
+    if not any(night.subjects.values()):
+        parts.append(f"<p>{CALM}</p>")
+    parts += [] if night.complete else [f"<p>{CUT}</p>"]
+    return "\n".join([*parts, "</html>"])
+
+
+def _safe(text: str) -> str:
+    return escape(printable(text))

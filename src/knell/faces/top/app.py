@@ -1,0 +1,194 @@
+"""The app: wires keys, the feed and what is drawn. It decides nothing about agents itself."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import ClassVar
+
+from textual.app import App, ComposeResult, SuspendNotSupported
+from textual.binding import Binding, BindingType
+
+from knell.api import Knell
+from knell.api.results import AgentView
+from knell.core.errors import KnellError
+from knell.faces import deeds
+from knell.faces.text.terminal import printable
+from knell.faces.top import pages
+from knell.faces.top.appearance import CSS, HELP
+from knell.faces.top.board import Board
+from knell.faces.top.feed import Feed, TopScene
+from knell.faces.top.question import Page, Question
+
+
+class TopApp(App[None]):
+    """Every agent, live."""
+
+    TITLE = "knell top"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,ctrl+c", "quit", "quit"),
+        Binding("enter", "attach", "attach"),
+        *(Binding(key, f"page('{key}')", title) for key, (title, _) in pages.PAGES.items()),
+        Binding("w", "watch", "watch"),
+        Binding("slash", "filter", "filter"),
+        Binding("escape", "clear", "no filter"),
+        Binding("exclamation_mark", "toggle_readonly", "read-only"),
+        Binding("question_mark", "help", "help"),
+        *(Binding(one.key, f"deed('{one.key}')", one.word) for one in deeds.DEEDS),
+    ]
+    CSS = CSS
+
+    def __init__(
+        self,
+        open_knell: Callable[[], Knell] = Knell,
+        targets: Sequence[str] = (),
+        *,
+        readonly: bool = False,
+        theme: str = "",
+    ) -> None:
+        super().__init__()
+        if theme:
+            self.theme = f"textual-{theme}"
+        self._open = open_knell
+        self._locked = readonly  # given on the command line: `!` does not lift it
+        self.feed = Feed(open_knell, targets, self._show)
+        self.board = Board(self.feed.look_at, readonly=readonly)
+
+    def compose(self) -> ComposeResult:
+        yield self.board
+
+    def on_mount(self) -> None:
+        self.feed.start()
+
+    def on_unmount(self) -> None:
+        self.feed.stop()
+
+    def _show(self, scene: TopScene | None, trouble: str) -> None:
+        self._from_thread(self.board.show, scene, trouble)
+
+    def _from_thread(self, call: Callable[..., None], *args: object) -> None:
+        if self.is_running:
+            self.call_from_thread(call, *args)
+
+    def action_filter(self) -> None:
+        self.board.open_filter()
+
+    def action_clear(self) -> None:
+        self.board.clear_filter()
+
+    # -- deeds --------------------------------------------------------------------------------
+
+    def action_deed(self, key: str) -> None:
+        deed = next(one for one in deeds.DEEDS if one.key == key)
+        if self.board.readonly:
+            self.notify("read-only: nothing is changed; ! lifts it", severity="warning")
+            return
+        views = [view for key in self.board.table.chosen if (view := self.board.view_of(key))]
+        self.run_worker(partial(self._plan, deed, views), thread=True, exclusive=False)
+
+    def _plan(self, deed: deeds.AgentDeed, views: list[AgentView]) -> None:
+        """In a thread: the dry run, then the question."""
+        try:
+            with self._open() as knell:
+                plan = deeds.make_plan(knell, deed, views)
+        except KnellError as error:
+            self._from_thread(self.tell, [str(error)])
+            return
+        if not plan.views:
+            fit = "lives" if deed.to == "live" else "has ended"
+            self._from_thread(self.tell, [f"nothing to {deed.word}: none of these {fit}"])
+            return
+        self._from_thread(self._ask, plan)
+
+    def _ask(self, plan: deeds.Plan) -> None:
+        def answered(yes: bool | None) -> None:  # noqa: FBT001 - textual calls it so
+            if yes:
+                self.board.table.marks.clear()
+                self.run_worker(partial(self._act, plan), thread=True, exclusive=False)
+            else:
+                self.notify(f"nothing was done: {plan.deed.word} was cancelled")
+
+        self.push_screen(Question(plan), answered)
+
+    def _act(self, plan: deeds.Plan) -> None:
+        """In a thread: the deed itself."""
+        try:
+            with self._open() as knell:
+                self.board.limits = deeds.rung_limits(knell.settings, plan.deed)
+                lines = deeds.carry_out(knell, plan)
+        except KnellError as error:
+            lines = [str(error), *([error.hint] if error.hint else [])]
+        self.feed.refresh()
+        self._from_thread(self.tell, lines)
+
+    def tell(self, lines: Sequence[str]) -> None:
+        self.notify("\n".join(deeds.shown(lines)), timeout=8, markup=False)
+
+    def action_toggle_readonly(self) -> None:
+        if self._locked:
+            self.notify("read-only was asked for on the command line", severity="warning")
+            return
+        self.board.readonly = not self.board.readonly
+        self.board.draw()
+
+    def action_watch(self) -> None:
+        if self.board.readonly:
+            self.notify("read-only: nothing is changed; ! lifts it", severity="warning")
+            return
+        scene = self.board.scene
+        on = not (scene and scene.now.watch)
+
+        def switch() -> None:
+            try:
+                with self._open() as knell:
+                    done = knell.switch_watch(on=on)
+                lines = [f"the watch {'runs' if done.on else 'has ended'} (PID {done.pid})"]
+            except KnellError as error:
+                lines = [str(error), error.hint]
+            self.feed.refresh()
+            self._from_thread(self.tell, lines)
+
+        self.run_worker(switch, thread=True, exclusive=False)
+
+    # -- pages --------------------------------------------------------------------------------
+
+    def action_help(self) -> None:
+        self.push_screen(Page("keys", HELP.splitlines()))
+
+    def action_page(self, key: str) -> None:
+        self._page(*pages.PAGES[key])
+
+    def _page(self, title: str, lines: Callable[[Knell, AgentView], list[str]]) -> None:
+        view = self.board.selected()
+        if view is None:
+            return
+
+        def read() -> None:
+            try:
+                with self._open() as knell:
+                    found = lines(knell, view)
+            except KnellError as error:
+                found = [str(error), error.hint]
+            name = printable(view.name)
+            self._from_thread(self.open_page, Page(f"{name}: {title}", found))
+
+        self.run_worker(read, thread=True, exclusive=False)
+
+    def open_page(self, page: Page) -> None:
+        self.push_screen(page)
+
+    def action_attach(self) -> None:
+        """Gives the terminal to the agent's pane until the person comes back."""
+        view = self.board.selected()
+        if view is None:
+            return
+        argv = [sys.executable, "-m", "knell", "attach", view.name]
+        try:
+            with self.suspend():
+                done = subprocess.run(argv, check=False)
+                if done.returncode:
+                    input("Enter goes back to top ")
+        except SuspendNotSupported:
+            self.tell([f"this terminal cannot be given away: knell attach {view.name}"])
+        self.refresh()

@@ -1,0 +1,244 @@
+"""What each line of `top` says: the headline, the columns, one row an agent. Pure: no terminal."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from knell.api.results import AgentView, EndingProgress, Receipt, Snapshot
+from knell.faces.text.agents import last_seen_doing, place_of
+from knell.faces.text.endings import proof_words, way_back
+from knell.faces.text.terminal import columns, cut, printable, since, size, span
+
+GAP = 2
+LEAST_NAME = 8
+SOME_NAME = 12  # columns that names keep where others need the room
+FRESH = 5.0  # seconds for which a look needs no age: the next one usually comes sooner
+BAR = 8  # columns
+MEASURED = 2000  # rows
+RUNGS = {"exit_keys": "asked", "term": "TERM", "kill": "KILL"}
+DOING = {"killed": "killing", "stopped": "stopping"}
+ORDER = ("stalled", "unresponsive", "waiting", "working", "idle", "unknown")
+
+
+class TopColumn(NamedTuple):
+    title: str
+    width: int  # at most
+    text: Callable[[AgentView], str]
+    right: bool = False
+    drop: int = 0  # where the terminal is too narrow, the highest is left out first; 0: never
+
+
+def _plain(field: str) -> Callable[[AgentView], str]:
+    def text(view: AgentView) -> str:
+        return str(getattr(view, field) or "")
+
+    return text
+
+
+def _quiet(view: AgentView) -> str:
+    """`40s`, `2m14`, `3h`: minutes with their seconds, because it is watched as it grows."""
+    seconds, minute, hour = view.quiet_s, 60, 3600
+    if seconds is None or not minute <= seconds < hour:
+        return "" if seconds is None else span(seconds)
+    return f"{seconds // minute:.0f}m{seconds % minute:02.0f}"
+
+
+def _memory(view: AgentView) -> str:
+    return size(view.memory_mb)
+
+
+def _percent(view: AgentView) -> str:
+    return "" if view.cpu_percent is None else f"{view.cpu_percent:.0f}%"
+
+
+def activity(view: AgentView) -> str:
+    """What the agent does; in capitals where somebody should look."""
+    if view.state in ("stopping", "spawning"):
+        return view.state
+    fresh = view.activity_age_s is not None and view.activity_age_s <= FRESH
+    text = view.activity if fresh else last_seen_doing(view) or "unknown"
+    return text.replace("stalled", "STALLED", 1)
+
+
+COLUMNS = (
+    TopColumn("NAME", 24, _plain("name")),
+    TopColumn("KIND", 9, _plain("kind"), drop=3),
+    TopColumn("ACTIVITY", 18, activity),
+    TopColumn("QUIET", 6, _quiet, right=True),
+    TopColumn("CPU", 5, _percent, right=True, drop=5),
+    TopColumn("MEM", 5, _memory, right=True, drop=6),
+    TopColumn("PROC", 4, _plain("processes"), right=True, drop=7),
+    TopColumn("PLACE", 20, place_of, drop=1),
+    TopColumn("TAG", 10, _plain("tag"), drop=4),
+    TopColumn("TASK", 12, _plain("task"), drop=8),
+    TopColumn("WORKTREE", 24, _plain("worktree"), drop=9),
+)
+
+
+class EndedAgent(NamedTuple):
+    """An agent that has ended, with its proof as far as there is one."""
+
+    view: AgentView
+    receipt: Receipt | None = None
+
+
+def key_of(view: AgentView) -> str:
+    """By which its row is known: the run, or the name of one that only the registry file has."""
+    return view.run or f"name:{view.name}"
+
+
+def aged(view: AgentView, seconds: float) -> AgentView:
+    """The row as it is some seconds after it was looked at."""
+    seen, quiet = view.activity_age_s, view.quiet_s
+    return view._replace(
+        activity_age_s=None if seen is None else seen + seconds,
+        quiet_s=None if quiet is None else quiet + seconds,
+    )
+
+
+class TopRow(NamedTuple):
+    """One line below the titles. `tone` says how it is painted."""
+
+    key: str
+    name: str
+    tone: str  # an activity, or: ended, stopping, spawning
+    text: str
+    live: bool
+
+
+class Layout(NamedTuple):
+    """The columns that fit, each with its width."""
+
+    columns: tuple[TopColumn, ...]
+    widths: tuple[int, ...]
+
+    def line(self, cells: Sequence[str]) -> str:
+        parts = [
+            _padded(cell, width, right=column.right)
+            for cell, column, width in zip(cells, self.columns, self.widths, strict=True)
+        ]
+        return (" " * GAP).join(parts).rstrip()
+
+    @property
+    def titles(self) -> str:
+        return self.line([column.title for column in self.columns])
+
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    shown = cut(text, width)
+    blanks = " " * (width - columns(shown))
+    return blanks + shown if right else shown + blanks
+
+
+def layout(views: Sequence[AgentView], width: int) -> Layout:
+    """As wide as the texts need, and at most as the terminal is. Where there are thousands, the
+    first of them say how wide: whatever is wider is cut."""
+    shown = views[:MEASURED]
+    texts = {one.title: [one.text(view) for view in shown] for one in COLUMNS}
+    used = [one for one in COLUMNS if one.drop == 0 or any(texts[one.title])]
+    widths = {
+        one.title: min(one.width, max([len(one.title), *map(columns, texts[one.title])]))
+        for one in used
+    }
+
+    def needed() -> int:
+        return sum(widths[one.title] for one in used) + GAP * (len(used) - 1)
+
+    if needed() > width:  # a few long names cost their own rows, and nobody a column
+        widths["NAME"] = min(widths["NAME"], max(SOME_NAME, most_names(texts["NAME"])))
+    while needed() > width and any(one.drop for one in used):
+        used.remove(max(used, key=lambda one: one.drop))
+    if needed() > width and used:
+        first = used[0].title
+        widths[first] = max(LEAST_NAME, widths[first] - (needed() - width))
+    return Layout(tuple(used), tuple(widths[one.title] for one in used))
+
+
+def most_names(names: Sequence[str]) -> int:
+    """Columns in which four of five names fit."""
+    found = sorted(map(columns, names)) or [0]
+    return found[(len(found) - 1) * 4 // 5]
+
+
+def live_row(view: AgentView, form: Layout, progress: str = "") -> TopRow:
+    """`progress`: how far its ending is, where one is under way."""
+    tone = view.state if view.state in ("stopping", "spawning") else view.activity
+    if progress:
+        name, kind = (_padded(printable(t), w, right=False) for t, w in _heads(view, form))
+        return TopRow(key_of(view), view.name, tone, f"{name}  {kind}  {progress}", live=True)
+    cells = [printable(column.text(view)) for column in form.columns]
+    return TopRow(key_of(view), view.name, tone, form.line(cells), live=True)
+
+
+def ending_words(one: EndingProgress, limits: Mapping[str, float]) -> str:
+    """How far an ending is: `killing  ██████░░ TERM 1.4/2 s  3 of 5 gone`.
+
+    `limits`: how long each rung may take, as far as that is known here."""
+    full = round(BAR * one.gone / one.total) if one.total else 0
+    gone = f"  {one.gone} of {one.total} gone" if one.total else ""
+    bar = "█" * full + "░" * (BAR - full)
+    limit = f"/{limits[one.rung]:g}" if one.rung in limits else ""
+    rung = RUNGS.get(one.rung, one.rung) or "begins"
+    return f"{DOING.get(one.outcome, 'ending')}  {bar} {rung} {one.seconds:.1f}{limit} s{gone}"
+
+
+def ended_row(one: EndedAgent, form: Layout) -> TopRow:
+    """How it ended, the proof, and the key that brings it back."""
+    view, receipt = one
+    told = f"{view.outcome or 'ended'} {since(view.ended_at)}"
+    if receipt is not None and receipt.proof:
+        told += f"   {proof_words(receipt)}"
+    if receipt is None or any(way_back(receipt)):
+        told += "   r=resume"
+    heads = "  ".join(_padded(printable(t), w, right=False) for t, w in _heads(view, form))
+    return TopRow(key_of(view), view.name, "ended", f"{heads}  {printable(told)}", live=False)
+
+
+def _heads(view: AgentView, form: Layout) -> list[tuple[str, int]]:
+    widths = dict(zip((one.title for one in form.columns), form.widths, strict=True))
+    return [(view.name, widths.get("NAME", LEAST_NAME)), (view.kind, widths.get("KIND", 6))]
+
+
+def ordered(views: Iterable[AgentView]) -> list[AgentView]:
+    """Those that need somebody first, then by name: a row stays where it is while it works."""
+    rank = {word: number for number, word in enumerate(ORDER)}
+    front = ("stalled", "unresponsive", "waiting")
+    return sorted(
+        views,
+        key=lambda v: (rank[v.activity] if v.activity in front else len(front), v.name),
+    )
+
+
+def matches(view: AgentView, words: str) -> bool:
+    """Whether every word of a filter is somewhere in the row."""
+    text = " ".join(
+        (view.name, view.kind, view.state, view.activity, view.outcome, place_of(view), view.tag,
+         view.team, view.task, view.worktree, view.cwd)
+    ).lower()  # fmt: skip
+    return all(word in text for word in words.lower().split())
+
+
+def headline(now: Snapshot, *, readonly: bool, filtered: str) -> str:
+    """How many do what, what is left behind, and whether anybody watches."""
+    live = [view for view in now.agents if view.state != "ended"]
+    counts = {word: sum(view.activity == word for view in live) for word in ORDER}
+    parts = [f"{len(live)} agents" if len(live) != 1 else "1 agent"]
+    words = [
+        f"{number} {word.upper() if word == 'stalled' else word}"
+        for word, number in counts.items()
+        if number
+    ]
+    parts.append(" ".join(words))
+    if now.orphans:
+        parts.append(f"orphans {len(now.orphans)}")
+    parts.append("watch on" if now.watch else "watch OFF (w)")
+    if readonly:
+        parts.append("READ-ONLY (!)")
+    if filtered:
+        parts.append(filtered)
+    return "knell  " + "   ".join(part for part in parts if part)
+
+
+def with_clock(head: str, clock: str, width: int) -> str:
+    """The headline, and the time at the right edge where there is room for it."""
+    gap = width - columns(head) - len(clock)
+    return f"{head}{' ' * gap}{clock}" if gap > GAP else head

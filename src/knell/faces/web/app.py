@@ -1,0 +1,258 @@
+"""The application: routes a request that the guard let in, and keeps feed and streams together."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from importlib import resources
+from typing import Any, cast
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from knell.api import Knell
+from knell.core.errors import AskerError, BadParameter, KnellError
+from knell.core.inputs import checked
+from knell.faces.web import acts
+from knell.faces.web.endpoints import ENDPOINTS, Endpoint, openapi
+from knell.faces.web.feed import WebFeed, event_json
+from knell.faces.web.options import WebNames, WebOptions
+from knell.faces.web.sessions import WebSessions
+from knell.faces.web.streams import Streams, message
+from knell.faces.work import Work
+
+KINDS = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
+MISSED = 1000  # events that a stream brings after a cut; with more, the browser starts afresh
+COOKIE_SECONDS = 30 * 86400
+
+
+class WebApp:
+    """One server's worth of everything."""
+
+    def __init__(
+        self, options: WebOptions, names: WebNames, sessions: WebSessions,
+        open_knell: Callable[[], Knell], work: Work,
+    ) -> None:  # fmt: skip
+        self.options, self.names, self.sessions = options, names, sessions
+        self.streams = Streams()
+        self.feed = WebFeed(open_knell, self.streams.publish)
+        self._open = open_knell
+        self._work = work
+        self._pages = page_files()
+        own = {
+            "/api/session": self.open_session,
+            "/api/link": self.new_link,
+            "/api/server": self.server,
+            "/api/changes": self.changes,
+            "/api/plan": self.plan,
+            "/api/act": self.act,
+            "/api/openapi.json": self.openapi,
+        }
+        routes = [
+            Route(one.path, own.get(one.path) or self._looking(one), methods=[one.method])
+            for one in ENDPOINTS
+        ]
+        self.asgi = Starlette(routes=[*routes, Route("/{path:path}", self.page, methods=["GET"])])
+
+    # -- looking ------------------------------------------------------------------------------
+
+    async def page(self, request: Request) -> Response:
+        """The files of the page. A path that is none of them is a place in the page itself."""
+        path = request.path_params["path"] or "index.html"
+        found = self._pages.get(path)
+        if found is None:
+            return error_answer(404, "not_found", f"there is no {path!r:.80} here")
+        content, kind = found
+        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+
+    def _looking(self, endpoint: Endpoint) -> Callable[[Request], Any]:
+        answer = endpoint.answer
+        assert answer  # noqa: S101 - the others are named in `own`
+
+        async def look(request: Request) -> Response:
+            def found(knell: Knell) -> Any:
+                return answer(knell, query_values(endpoint, request))
+
+            return await self._answered(found)
+
+        return look
+
+    async def server(self, _: Request) -> Response:
+        told = {"readonly": self.options.readonly, "deeds": list(acts.DEED_NAMES)}
+        return await self._answered(lambda knell: told | {"acts_as": knell.caller().by})
+
+    async def openapi(self, _: Request) -> Response:
+        return JSONResponse(openapi())
+
+    async def changes(self, request: Request) -> Response:
+        endpoint = next(one for one in ENDPOINTS if one.path == "/api/changes")
+        try:
+            after = query_values(endpoint, request)["after"]
+        except BadParameter as error:
+            return error_answer(400, error.code.value, str(error))
+        last = request.headers.get("last-event-id", "")
+        after = int(last) if last.isascii() and last.isdigit() and len(last) < 17 else after  # noqa: PLR2004
+        if self.streams.full:
+            return error_answer(503, "too_many_streams", "too many browsers look already")
+        return StreamingResponse(
+            self._stream(after),
+            media_type="text/event-stream",
+            headers={"x-accel-buffering": "no"},  # a proxy passes each message on at once
+        )
+
+    async def _stream(self, after: int) -> AsyncIterator[bytes]:
+        first = not self.streams.any
+        queue = self.streams.join()
+        if first:
+            self.feed.begin()
+        try:
+            yield b"retry: 1000\n\n"
+            if after:
+                yield await self._missed(after)
+            scene = self.feed.scene
+            if scene is not None and not first:
+                told = scene.to_json() | {"full": True, "trouble": self.feed.trouble}
+                yield message("change", told, scene.now.last_event)
+            async for one in self.streams.follow(queue):
+                yield one
+        finally:
+            self.streams.leave(queue)
+            if not self.streams.any:
+                self.feed.rest()
+
+    async def _missed(self, after: int) -> bytes:
+        """The events since a browser was last here; or the word to start afresh."""
+
+        def read(knell: Knell) -> bytes:
+            newest = knell.server.recorded_events(0, limit=1)
+            found = knell.server.recorded_events(after, limit=MISSED + 1)
+            if len(found) > MISSED or not newest or after > newest[-1].id:
+                return message("resync", {"why": "too much happened meanwhile"})
+            told = [event_json(event) for event in found]
+            return message("change", {"events": told}, newest[-1].id)
+
+        try:
+            return await self._in_thread(read)
+        except KnellError as error:
+            return message("change", {"trouble": str(error)})
+
+    # -- who may ask --------------------------------------------------------------------------
+
+    async def open_session(self, request: Request) -> Response:
+        try:
+            given = body_values("/api/session", await request.body())
+        except BadParameter as error:
+            return error_answer(400, error.code.value, str(error))
+        secret = self.sessions.open(given["token"])
+        if not secret:
+            text = "this link was used before, or is of an older server"
+            return error_answer(401, "no_session", text)
+        if given["script"]:
+            return JSONResponse({"bearer": secret})
+        answer = JSONResponse({"ok": True})
+        answer.set_cookie(
+            self.sessions.cookie, secret, max_age=COOKIE_SECONDS, httponly=True,
+            samesite="strict", secure=self.names.secure,
+        )  # fmt: skip
+        return answer
+
+    async def new_link(self, _: Request) -> Response:
+        return JSONResponse({"address": f"{self.names.address}/#{self.sessions.new_link()}"})
+
+    # -- acting -------------------------------------------------------------------------------
+
+    async def plan(self, request: Request) -> Response:
+        body = await request.body()
+
+        def made(knell: Knell) -> Any:
+            given = body_values("/api/plan", body)
+            return acts.plan_json(acts.plan(knell, given, self.feed.scene))
+
+        return await self._answered(made)
+
+    async def act(self, request: Request) -> Response:
+        body = await request.body()
+
+        def done(knell: Knell) -> Response:
+            given = body_values("/api/act", body)
+            plan = acts.plan(knell, given, self.feed.scene)
+            if not plan.views or plan.hash != given["plan"]:
+                told = {"code": "plan_changed", "message": "it is no longer as you were shown"}
+                return JSONResponse({"error": told, **acts.plan_json(plan)}, 409)
+            return JSONResponse(acts.act(knell, plan))
+
+        answer = await self._answered(done)
+        self.feed.refresh()
+        return answer
+
+    async def _answered(self, call: Callable[[Knell], Any]) -> Response:
+        try:
+            found = await self._in_thread(call)
+        except KnellError as error:
+            status = 400 if isinstance(error, AskerError) else 503
+            return error_answer(status, error.code.value, str(error), error.hint)
+        return found if isinstance(found, Response) else json_answer(found)
+
+    async def _in_thread(self, call: Callable[[Knell], Any]) -> Any:
+        """A deed goes on when the browser that asked for it is closed."""
+
+        def called(_: object) -> Any:
+            with self._open() as knell:
+                return call(knell)
+
+        return await self._work.run(called)
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        self.streams.end()
+        self.feed.stop()
+
+
+def query_values(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+    """What the query string says, as the table wants it; BadParameter for anything else."""
+    given: dict[str, Any] = dict(request.query_params)
+    for one in endpoint.inputs:
+        text = given.get(one.name, "")
+        if one.type == "count" and text.isascii() and text.isdigit() and len(text) < 17:  # noqa: PLR2004
+            given[one.name] = int(text)
+    return checked(endpoint.inputs, given)
+
+
+def body_values(path: str, body: bytes) -> dict[str, Any]:
+    endpoint = next(one for one in ENDPOINTS if one.path == path)
+    try:
+        given = cast("object", json.loads(body))
+    except (ValueError, RecursionError) as error:
+        raise BadParameter("body", f"the body is no JSON: {error}") from error
+    return checked(endpoint.inputs, given)
+
+
+def json_answer(found: Any) -> Response:
+    """A value that JSON has no type for is written as text, as in the audit trail."""
+    return Response(json.dumps(found, default=str), media_type="application/json")
+
+
+def error_answer(status: int, code: str, text: str, hint: str = "") -> Response:
+    told = {"code": code, "message": text} | ({"hint": hint} if hint else {})
+    return JSONResponse({"error": told}, status)
+
+
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Every file of the page by its path: what is not among them cannot be asked for."""
+    found: dict[str, tuple[bytes, str]] = {}
+    folders = [("", resources.files("knell.faces.web") / "page")]
+    for prefix, folder in folders:
+        for entry in folder.iterdir():
+            if entry.is_dir():
+                folders.append((f"{prefix}{entry.name}/", entry))
+                continue
+            kind = KINDS.get("." + entry.name.rpartition(".")[2])
+            if kind:
+                found[prefix + entry.name] = (entry.read_bytes(), kind)
+    return found

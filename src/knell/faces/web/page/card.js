@@ -1,0 +1,168 @@
+// One agent: as a card, as a row of the table, or as a card of one that has ended.
+
+import { fill, h, say } from "./dom.js";
+import { chooser } from "./selection.js";
+import { deedButtons } from "./question.js";
+import { ribbon, wantLine } from "./ribbon.js";
+import { ago, counted, endedBy, memory, span } from "./words.js";
+import { quiet, state, tone } from "./store.js";
+
+/** @param {any} row */
+export const addressOf = (row) => `#/agent/${encodeURIComponent(row.name)}`;
+
+/** @param {any} row */
+export function verdictWord(row) {
+  const ending = state.endings.find((one) => one.agent === row.name);
+  if (ending) {
+    /** @type {Record<string, string>} */
+    const rungs = { exit_keys: "asked", term: "TERM", kill: "KILL" };
+    const gone = ending.total ? `, ${ending.gone} of ${ending.total} gone` : "";
+    return `ending: ${rungs[ending.rung] ?? "begins"}${gone}`;
+  }
+  return tone(row);
+}
+
+/** @param {any} row */
+export function place(row) {
+  return [row.place, row.server, row.pane].filter(Boolean).join(" ");
+}
+
+/** @param {any} row */
+function facts(row) {
+  return [
+    row.cpu_percent == null ? "" : `${Math.round(row.cpu_percent)} % CPU`,
+    memory(row.memory_mb),
+    row.processes == null ? "" : counted(row.processes, "process", "processes"),
+    place(row),
+  ].filter(Boolean);
+}
+
+/** @param {any} row */
+export function chips(row) {
+  const found = [["tag", row.tag], ["role", row.role], ["task", row.task], ["worktree", row.worktree]];
+  return found.filter(([, text]) => text).map(([word, text]) =>
+    h("span", { class: `chip ${word}${word === "worktree" && text.includes("*") ? " dirty" : ""}`,
+      title: word === "worktree" && text.includes("*") ? "files with uncommitted work" : word }, text));
+}
+
+/** @param {any} first */
+export function card(first) {
+  let row = first;
+  const box = chooser(first);
+  const name = h("a", { class: "name" });
+  const kind = h("span", { class: "kind" });
+  const word = h("span", { class: "verdict" });
+  const age = h("span", { class: "age", "data-ticks": true });
+  const why = h("p", { class: "why" });
+  const drawing = h("div", { class: "history" });
+  const facing = h("p", { class: "facts" });
+  const tags = h("p", { class: "chips" });
+  const note = h("p", { class: "note" });
+  const buttons = h("div", { class: "deeds" }, deedButtons(() => row, ["stop", "kill"]));
+  const node = h("article", {}, h("header", {}, box, h("i", { class: "dot" }), name, kind, word, age),
+    why, note, drawing, facing, tags, buttons);
+  const tick = () => {
+    const silent = quiet(row);
+    say(age, silent == null || silent < 5 ? "" : `quiet ${span(silent)}`);
+  };
+  Object.assign(age, { tick });
+  seen(node, () => wantLine(row.run, (line) => fill(drawing, line, () => [ribbon(line)])));
+  return Object.assign(node, { update: (/** @type {any} */ now) => {
+    row = now;
+    node.className = `card is-${tone(row)}`;
+    box.update(row);
+    name.setAttribute("href", addressOf(row));
+    say(name, row.name);
+    say(kind, row.kind);
+    say(word, verdictWord(row));
+    say(why, row.why);
+    say(note, row.note);
+    fill(facing, facts(row), () => facts(row).map((text) => h("span", {}, text)));
+    fill(tags, [row.tag, row.role, row.task, row.worktree], () => chips(row));
+    buttons.hidden = state.readonly || !row.run;
+    tick();
+  } });
+}
+
+/** @param {any} first */
+export function tableRow(first) {
+  let row = first;
+  const box = chooser(first);
+  const name = h("a", { class: "name" });
+  const word = h("span", { class: "verdict" });
+  const age = h("td", { class: "number", "data-ticks": true });
+  const cells = [h("td", { class: "number" }), h("td", { class: "number" }), h("td"), h("td"), h("td")];
+  const buttons = h("td", { class: "deeds" }, deedButtons(() => row, ["stop", "kill"]));
+  const node = h("tr", {}, h("td", {}, box), h("th", { scope: "row" }, name),
+    h("td", {}, h("i", { class: "dot" }), word), age, cells, buttons);
+  const tick = () => say(age, span(quiet(row)));
+  Object.assign(age, { tick });
+  return Object.assign(node, { update: (/** @type {any} */ now) => {
+    row = now;
+    node.className = `is-${tone(row)}`;
+    box.update(row);
+    name.setAttribute("href", addressOf(row));
+    say(name, row.name);
+    say(word, verdictWord(row));
+    word.title = row.why;
+    const texts = [row.cpu_percent == null ? "" : `${Math.round(row.cpu_percent)} %`,
+      memory(row.memory_mb), place(row), row.task, row.worktree];
+    texts.forEach((text, at) => say(cells[at], text ?? ""));
+    buttons.hidden = state.readonly;
+    tick();
+  } });
+}
+
+/** @param {any} first */
+export function endedCard(first) {
+  let row = first;
+  const box = chooser(first);
+  const name = h("a", { class: "name" });
+  const kind = h("span", { class: "kind" });
+  const word = h("span", { class: "verdict" });
+  const when = h("span", { class: "age", "data-ticks": true });
+  const why = h("p", { class: "why" });
+  const drawing = h("div", { class: "history" });
+  const buttons = h("div", { class: "deeds" }, deedButtons(() => row, ["resume", "cleanup"]),
+    h("a", { class: "ghost button", href: `#/receipts/${encodeURIComponent(first.run)}` }, "Receipt"));
+  const node = h("article", { class: "card is-ended" },
+    h("header", {}, box, h("i", { class: "dot" }), name, kind, word, when), why, drawing, buttons);
+  const tick = () => say(when, ago(row.ended_at));
+  Object.assign(when, { tick });
+  seen(node, () => wantLine(row.run, (line) =>
+    fill(drawing, line, () => [ribbon(line, { endedAt: row.ended_at })])));
+  return Object.assign(node, { update: (/** @type {any} */ now) => {
+    row = now;
+    box.update(row);
+    name.setAttribute("href", addressOf(row));
+    say(name, row.name);
+    say(kind, row.kind);
+    say(word, row.outcome || "ended");
+    say(why, endedBy(row));
+    for (const button of buttons.querySelectorAll("button")) button.hidden = state.readonly;
+    tick();
+  } });
+}
+
+const watcher = new IntersectionObserver((found) => {
+  for (const one of found) if (one.isIntersecting) /** @type {any} */ (one.target).onSeen();
+}, { rootMargin: "200px" });
+/** @type {Set<any>} */
+const watched = new Set();
+setInterval(() => {
+  for (const node of watched) {
+    if (!node.isConnected) { watcher.unobserve(node); watched.delete(node); }
+    else if (node.getBoundingClientRect().top < innerHeight) node.onSeen();
+  }
+}, 60_000);
+
+/**
+ * Draws what costs a request only for cards that are seen, and again each minute.
+ * @param {any} node
+ * @param {() => void} draw
+ */
+function seen(node, draw) {
+  node.onSeen = draw;
+  watched.add(node);
+  watcher.observe(node);
+}

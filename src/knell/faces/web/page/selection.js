@@ -1,0 +1,62 @@
+// Agents that are chosen together, and the bar that acts on them.
+
+import { h, say } from "./dom.js";
+import { askFirst, DEEDS } from "./question.js";
+import { counted } from "./words.js";
+import { ordered, over, state } from "./store.js";
+
+/** @type {Set<string>} */
+export const chosen = new Set();
+/** @type {Set<() => void>} */
+const listeners = new Set();
+
+/** @param {() => void} listener */
+export function onSelection(listener) {
+  listeners.add(listener);
+  return () => { listeners.delete(listener); };
+}
+
+function tell() {
+  for (const listener of listeners) listener();
+}
+
+/**
+ * The box by which an agent is chosen.
+ * @param {any} row
+ */
+export function chooser(row) {
+  const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", class: "choose",
+    "aria-label": `Choose ${row.name}`, onchange: () => {
+      if (box.checked) chosen.add(box.value);
+      else chosen.delete(box.value);
+      tell();
+    } }));
+  return Object.assign(box, { update: (/** @type {any} */ now) => {
+    box.value = now.run;
+    box.checked = chosen.has(now.run);
+    box.hidden = state.readonly || !now.run;
+  } });
+}
+
+export function selectionBar() {
+  const count = h("span");
+  const buttons = Object.entries(DEEDS).map(([deed, { word, to }]) => ({ to, node: h("button",
+    { type: "button", class: deed === "kill" ? "danger" : "", onclick: () =>
+      askFirst(deed, [...chosen]) }, word) }));
+  const bar = h("div", { class: "selection", role: "toolbar", "aria-label": "Chosen agents" }, count,
+    buttons.map((one) => one.node),
+    h("button", { type: "button", class: "plain", onclick: () => { chosen.clear(); tell(); } },
+      "Choose none"));
+  const update = () => {
+    const live = new Set(ordered().map((row) => row.run));
+    const ended = new Set(over().map((row) => row.run));
+    for (const run of chosen) if (!live.has(run) && !ended.has(run)) chosen.delete(run);
+    bar.hidden = !chosen.size;
+    say(count, counted(chosen.size, "agent"));
+    const any = { live: [...chosen].some((run) => live.has(run)),
+      ended: [...chosen].some((run) => ended.has(run)), all: true };
+    for (const one of buttons) one.node.hidden = !any[one.to];
+  };
+  update();
+  return Object.assign(bar, { update });
+}

@@ -1,0 +1,102 @@
+"""Brings the schema `knell` of a database up to date, or says what is wrong with it."""
+
+import os
+import re
+from typing import NamedTuple
+
+from knell.core.codes import Code
+from knell.core.errors import FleetFailed
+from knell.fleet.link import MAJOR
+from knell.fleet.wire import Wire, WireFailed
+
+GROUPS = ("knell_host", "knell_operator")
+NEEDED = (
+    *("hello", "lease", "publish", "waiting", "take", "finish"),
+    *("issue", "answers", "cancel", "fleet_hosts", "fleet_agents", "fleet_runs"),
+)
+
+
+class Schema(NamedTuple):
+    """What a database has of it."""
+
+    major: int  # 0: there is none
+    minor: int
+    fleet: str
+
+
+def migrations() -> list[tuple[int, str]]:
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sql")
+    found: list[tuple[int, str]] = []
+    for name in sorted(os.listdir(folder)):
+        if re.fullmatch(r"\d{4}_\w+\.sql", name):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found.append((int(name[:4]), file.read()))
+    return found
+
+
+def schema_of(wire: Wire) -> Schema:
+    """What is there; FleetFailed for what is somebody else's, half applied, or newer."""
+    there = wire.rows("SELECT 1 FROM pg_namespace WHERE nspname = 'knell'")
+    if not there:
+        return Schema(0, 0, "")
+    try:
+        [row] = wire.rows("SELECT major, minor, fleet FROM knell.meta") or [("", "", "")]
+    except WireFailed as error:
+        if error.state == "42P01":  # there is no such table
+            raise _strange("the schema 'knell' of this database is somebody else's") from None
+        raise
+    if not row[0]:
+        raise _strange("the schema 'knell' of this database is half made: it has no version")
+    found = Schema(int(row[0] or 0), int(row[1] or 0), row[2] or "")
+    if found.major > MAJOR:
+        why = f"the fleet's schema has version {found.major}, this knell knows {MAJOR}"
+        raise FleetFailed(why, "upgrade knell on this machine", code=Code.FLEET_SCHEMA)
+    names = wire.rows(
+        "SELECT p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+        " WHERE n.nspname = 'knell'"
+    )
+    if missing := set(NEEDED) - {name for [name] in names}:
+        raise _strange(f"the schema 'knell' lacks functions: {', '.join(sorted(missing))}")
+    return found
+
+
+def _strange(why: str) -> FleetFailed:
+    hint = "restore the database, or use another one: knell fleet init URL"
+    return FleetFailed(why, hint, code=Code.FLEET_SCHEMA)
+
+
+def bring_up_to_date(wire: Wire) -> Schema:
+    """Applies what is missing, all or nothing. Two that do so at once wait for each other."""
+    wire.rows("BEGIN")
+    try:
+        wire.rows("SELECT pg_advisory_xact_lock(7236970)")  # "knl"
+        found = schema_of(wire)
+        if not found.major:
+            for group in GROUPS:
+                wire.rows(
+                    f"DO $$ BEGIN CREATE ROLE {group} NOLOGIN;"
+                    " EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+                )
+        for number, text in migrations():
+            if number <= found.minor:
+                continue
+            wire.rows(text, seconds=60.0)
+            wire.rows(
+                "INSERT INTO knell.meta (major, minor, fleet) VALUES ($1, $2, gen_random_uuid())"
+                " ON CONFLICT (one) DO UPDATE SET minor = excluded.minor",
+                MAJOR,
+                number,
+            )
+        found = schema_of(wire)
+        wire.rows("COMMIT")
+    except WireFailed as error:
+        if error.state:
+            wire.rows("ROLLBACK")
+        if error.state in ("42501", "0LP01"):
+            hint = "connect as the database's owner, with the right CREATEROLE"
+            raise FleetFailed(f"this role may not do that: {error}", hint) from None
+        raise
+    except FleetFailed:
+        wire.rows("ROLLBACK")
+        raise
+    return found

@@ -1,0 +1,277 @@
+"""Makes a fleet, and lets hosts and operators join it: roles, passwords, keys, files."""
+
+import json
+import os
+import re
+import secrets
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import conninfo
+
+from knell.core.codes import Code
+from knell.core.errors import BadRequest, FleetFailed, Refused
+from knell.core.fleet.target import checked_host
+from knell.core.ports.fleet import Joined
+from knell.fleet.keys import key_bytes, make_key
+from knell.fleet.private_files import (
+    Credentials,
+    FleetFiles,
+    read_private,
+    trusted_keys,
+    write_credentials,
+    write_private,
+)
+from knell.fleet.schema import Schema, bring_up_to_date, schema_of
+from knell.fleet.wire import Wire, WireFailed, shown
+
+LEAVE_IT_OUT = (
+    "leave it out: knell takes PGPASSWORD, ~/.pgpass, a service file, or --url-file FILE (mode 600)"
+)
+
+
+# -- the address ----------------------------------------------------------------------------------
+
+
+def where(url: str, url_file: str) -> str:
+    """The address of the database, from the command line or from a private file."""
+    if bool(url) is bool(url_file):
+        raise BadRequest("give the URL of the database, or --url-file FILE", "one of them")
+    return url_from_file(url_file) if url_file else checked_url(url)
+
+
+def checked_url(url: str) -> str:
+    """What was typed, if it may stand on a command line."""
+    try:
+        given = conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        why = "that is no address of a PostgreSQL database"
+        raise BadRequest(why, "for example postgresql://ann@db.example/agents") from None
+    if not url.strip():
+        raise BadRequest("the address is empty", "for example postgresql://ann@db.example/agents")
+    if given.get("password"):
+        why = "a password in the address can be read by every user of this machine"
+        raise BadRequest(why, LEAVE_IT_OUT)
+    return _with_password(given, os.environ.get("PGPASSWORD", ""))
+
+
+def url_from_file(path: str) -> str:
+    text = read_private(path).strip()
+    try:
+        conninfo.conninfo_to_dict(text)
+    except psycopg.Error:
+        why = f"{path} holds no address of a PostgreSQL database"
+        raise BadRequest(why, "one line, for example postgresql://ann:secret@db/agents") from None
+    return text
+
+
+def _with_password(given: Any, password: str, **more: str) -> str:
+    words = {key: value for key, value in {**given, **more}.items() if value not in (None, "")}
+    return conninfo.make_conninfo("", **words, **({"password": password} if password else {}))
+
+
+# -- making and joining ---------------------------------------------------------------------------
+
+
+def init(url: str, files: FleetFiles, operator: str) -> Joined:
+    """Makes the schema and the first operator: role, credentials and key in this home."""
+    wire = Wire(url)
+    try:
+        schema = bring_up_to_date(wire)
+        return _add_operator(wire, url, files, schema, operator)
+    finally:
+        wire.close()
+
+
+def upgrade(url: str) -> Schema:
+    wire = Wire(url)
+    try:
+        if not schema_of(wire).major:
+            raise FleetFailed("this database has no fleet", "knell fleet init URL")
+        return bring_up_to_date(wire)
+    finally:
+        wire.close()
+
+
+def prune(url: str, days: float, *, dry_run: bool) -> dict[str, Any]:
+    if not 0 < days < 36500:  # noqa: PLR2004 - a hundred years
+        raise BadRequest(f"--older-than {days:g} is no number of days", "for example 90")
+    wire = Wire(url)
+    try:
+        _known(wire)
+        return wire.call("SELECT knell.prune(make_interval(secs => $1), $2)", days * 86400, dry_run)
+    finally:
+        wire.close()
+
+
+def join_as_operator(url: str, files: FleetFiles, operator: str) -> Joined:
+    wire = Wire(url)
+    try:
+        return _add_operator(wire, url, files, _known(wire), operator)
+    finally:
+        wire.close()
+
+
+def _known(wire: Wire) -> Schema:
+    try:
+        schema = schema_of(wire)
+    except WireFailed as error:
+        if error.state != "42501":
+            raise
+        found = wire.call("SELECT knell.schema_of()")  # a role that may only call functions
+        schema = Schema(found["major"], found["minor"], found["fleet"])
+    if not schema.major:
+        raise FleetFailed("this database has no fleet", "knell fleet init URL makes one")
+    return schema
+
+
+def _add_operator(wire: Wire, url: str, files: FleetFiles, schema: Schema, operator: str) -> Joined:
+    name = checked_host(operator)
+    key = make_key(files.operator_key)
+    other = wire.rows("SELECT 1 FROM knell.operators WHERE name = $1 AND key != $2", name, key)
+    if other:
+        why = f"the fleet has an operator '{name}' already, with another key"
+        raise Refused(why, "choose another name: --operator NAME")
+    role, where = _login(wire, url, f"knell_o_{name}", "knell_operator", "operators")
+    wire.rows(
+        "INSERT INTO knell.operators (role, name, key) VALUES ($1, $2, $3)"
+        " ON CONFLICT (role) DO UPDATE SET name = excluded.name, key = excluded.key",
+        role, name, key,
+    )  # fmt: skip
+    write_credentials(files.operator, Credentials(name, schema.fleet, where))
+    return Joined(name, schema.fleet, role, shown(where), files.operator, key)
+
+
+class JoinWish(NamedTuple):
+    host: str
+    trust: tuple[str, ...] = ()  # public keys of operators
+    save_to: str = ""  # where to write the credentials, for another machine
+
+
+def join(url: str, files: FleetFiles, wish: JoinWish) -> Joined:
+    """Gives this host, or the one whose credentials are saved to a file, a role of its own."""
+    host = checked_host(wish.host)
+    for key in wish.trust:
+        key_bytes(key)
+    wire = Wire(url)
+    try:
+        schema = _known(wire)
+        mine = _own_role(wire)
+        if mine is None:
+            role, where = _login(wire, url, f"knell_h_{host}", "knell_host", "hosts", host)
+            _register(wire, host, role)
+        elif mine and mine != host:
+            raise Refused(f"these credentials are of host '{mine}'", f"--as {mine}")
+        else:
+            role, where = "", url
+    finally:
+        wire.close()
+    if wish.save_to:
+        write_credentials(wish.save_to, Credentials(host, schema.fleet, where))
+        return Joined(host, schema.fleet, role, shown(where), wish.save_to, "")
+    return take_credentials(files, Credentials(host, schema.fleet, where), wish.trust, role)
+
+
+def take_credentials(
+    files: FleetFiles, given: Credentials, trust: tuple[str, ...], role: str = ""
+) -> Joined:
+    """Makes this home that host. An operator who works in this home is obeyed without a word."""
+    key = make_key(files.host_key)
+    write_credentials(files.link, given)
+    for one in trust:
+        add_trust(files, "operator", name_of_key(one), one)
+    if os.path.exists(files.operator_key) and os.path.exists(files.operator):
+        operator = json.loads(read_private(files.operator))["name"]
+        add_trust(files, "operator", operator, make_key(files.operator_key))
+    obeys = tuple(f"{who.partition(':')[0]} {name}" for who, name, _ in trusted_keys(files.trusted))
+    return Joined(given.name, given.fleet, role, shown(given.conninfo), files.link, key, obeys)
+
+
+def _own_role(wire: Wire) -> str | None:
+    """The host that the role we came with is; None if it is one that may make others."""
+    try:
+        found = wire.call("SELECT knell.schema_of()")
+    except WireFailed as error:
+        if error.state == "42501":
+            return None
+        raise
+    return found["host"] or None
+
+
+def _register(wire: Wire, host: str, role: str) -> None:
+    [row] = wire.rows("SELECT role, left_at FROM knell.hosts WHERE name = $1", host) or [("", "")]
+    if row[0] and row[0] != role:
+        why = f"the fleet has a host '{host}' already, with the role {row[0]}"
+        raise Refused(why, "choose another name: --as NAME", code=Code.HOST_TAKEN)
+    wire.rows(
+        "INSERT INTO knell.hosts (name, role) VALUES ($1, $2)"
+        " ON CONFLICT (name) DO UPDATE SET left_at = NULL, incarnation = '', backend = 0",
+        host, role,
+    )  # fmt: skip
+
+
+def _login(
+    wire: Wire, url: str, role: str, group: str, table: str, host: str = ""
+) -> tuple[str, str]:
+    """A role that may log in, with a new random password; and how to connect as it."""
+    role = re.sub(r"[^A-Za-z0-9_.-]", "-", role)[:63]
+    given = conninfo.conninfo_to_dict(url)
+    here = wire.rows(f"SELECT 1 FROM knell.{table} WHERE role = $1", role)  # noqa: S608 - ours
+    there = wire.rows("SELECT 1 FROM pg_roles WHERE rolname = $1", role)
+    if there and not here:  # of another fleet in the same cluster
+        [[database]] = wire.rows("SELECT current_database()")
+        role = f"{role[:40]}_{database}"[:63]
+        there = wire.rows("SELECT 1 FROM pg_roles WHERE rolname = $1", role)
+    if here and host and _is_heard(wire, host):
+        why = f"host '{host}' has joined and is heard: it would lose its password"
+        raise Refused(why, "choose another name: --as NAME", code=Code.HOST_TAKEN)
+    password = secrets.token_urlsafe(24)
+    verb = "ALTER" if there else "CREATE"
+    try:
+        secret = wire.verifier(password, role)  # so that no log of the server can show it
+        wire.rows(f"{verb} ROLE \"{role}\" LOGIN PASSWORD '{secret}'")
+        wire.rows(f'GRANT {group} TO "{role}"')
+        [[database]] = wire.rows("SELECT current_database()")
+        wire.rows(f'GRANT CONNECT ON DATABASE "{database}" TO "{role}"')
+    except WireFailed as error:
+        if error.state == "42501":
+            hint = "connect as the role that made the fleet, or as one with CREATEROLE"
+            raise FleetFailed(f"this role may not make others: {error}", hint) from None
+        raise
+    admin = ("user", "password", "service", "passfile")
+    keep = {key: value for key, value in given.items() if key not in admin}
+    return role, _with_password(keep, password, user=role, dbname=str(database))
+
+
+def _is_heard(wire: Wire, host: str) -> bool:
+    recent = "seen_at > clock_timestamp() - interval '30 s' AND left_at IS NULL"
+    query = f"SELECT 1 FROM knell.hosts WHERE name = $1 AND {recent}"  # noqa: S608 - ours
+    return bool(wire.rows(query, host))
+
+
+def name_of_key(key: str) -> str:
+    """What a key is called that nobody gave a name."""
+    return "key-" + re.sub(r"[^A-Za-z0-9]", "-", key[-8:-1])
+
+
+# -- whom to obey ---------------------------------------------------------------------------------
+
+
+def add_trust(files: FleetFiles, signer: str, name: str, key: str) -> bool:
+    """Whether the key is new in the list of those whose orders this host obeys."""
+    key_bytes(key)
+    checked_host(name)
+    line = f"{signer} {name} {key}"
+    lines = read_private(files.trusted).splitlines() if os.path.exists(files.trusted) else []
+    if line in lines:
+        return False
+    write_private(files.trusted, "\n".join([*lines, line, ""]))
+    return True
+
+
+def drop_trust(files: FleetFiles, key: str) -> bool:
+    lines = read_private(files.trusted).splitlines() if os.path.exists(files.trusted) else []
+    kept = [line for line in lines if line.split()[-1:] != [key]]
+    if kept != lines:
+        write_private(files.trusted, "\n".join([*kept, ""]))
+    return kept != lines

@@ -1,0 +1,91 @@
+"""Commits that lie in a worktree's own git folder only, and would go with it."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+
+from knell.core.ports.git import Tree
+from knell.git.command import Runner
+
+# Refs that belong to one worktree and vanish with it, so what they hold is not kept.
+OWN_REFS = ("refs/bisect/*", "refs/worktree/*", "refs/rewritten/*")
+NOTE = "knell-removing"  # in the git folder of a worktree that is being removed: see removal.py
+_ID = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+# The place of the worktree, a lock that may be stale, and our own note hold no work.
+_NO_WORK = frozenset({"gitdir", "index.lock", NOTE})
+
+
+def folder_state(tree: Tree) -> str:
+    """Another word after any change to the index, HEAD, reflog or submodules of a worktree."""
+    if not tree.linked:
+        return ""
+    facts: list[object] = []
+    for path in files_below(tree.git_dir):
+        name = os.path.relpath(path, tree.git_dir)
+        if name not in _NO_WORK:
+            found = os.lstat(path)
+            facts.append((name, found.st_ino, found.st_size, found.st_mtime_ns))
+    return hashlib.sha256(repr(sorted(facts, key=str)).encode(errors="replace")).hexdigest()
+
+
+def files_below(*folders: str) -> Iterator[str]:
+    for folder in folders:
+        for here, _, names in os.walk(folder):
+            yield from (os.path.join(here, name) for name in names)
+
+
+def lost_commits(git: Runner, tree: Tree) -> list[str]:
+    """The newest of the commits that only this worktree's reflog, HEADs and own refs know.
+
+    What a branch's reflog knows stays: that one lies in the repository's own folder."""
+    heads = [name for name in os.listdir(tree.git_dir) if name.endswith("HEAD")]
+    own = [os.path.join(tree.git_dir, name) for name in heads]
+    own += files_below(*(os.path.join(tree.git_dir, name) for name in ("logs", "refs")))
+    known = _commits(git, tree, own) - {tree.commit}
+    if not known:
+        return []
+    kept = _commits(git, tree, files_below(os.path.join(tree.common_dir, "logs")))
+    if tree.commit:
+        kept.add(tree.commit)
+    lines = "".join([*(f"{name}\n" for name in known), *(f"^{name}\n" for name in kept)])
+    elsewhere = ("--not", *(f"--exclude={pattern}" for pattern in OWN_REFS), "--glob=refs/*")
+    words = ("rev-list", "--parents", "--stdin", *elsewhere)
+    output = git.must_bare(tree.common_dir, *words, given=lines.encode()).out.decode("ascii")
+    family = [line.split() for line in output.splitlines()]
+    parents = {parent for _, *above in family for parent in above}
+    return sorted(commit for commit, *_ in family if commit not in parents)
+
+
+def _commits(git: Runner, tree: Tree, files: Iterable[str]) -> set[str]:
+    """The commits that these files name, as far as the repository has them."""
+    names: set[bytes] = set()
+    for path in files:
+        with open(path, "rb") as file:
+            names.update(_ID.findall(file.read()))
+    given = b"".join(name + b"\n" for name in sorted(names))
+    look = ("cat-file", "--batch-check=%(objecttype) %(objectname)")
+    lines = git.must(tree.common_dir, *look, given=given).out.decode("ascii").splitlines()
+    return {line.split()[1] for line in lines if line.startswith("commit ")}
+
+
+def modules_with_work(git: Runner, tree: Tree) -> list[str]:
+    """The git folders of submodules in this worktree's own, with commits or staged files that no
+    remote has, relative to it. A submodule leaves its folder here when it is deinitialised."""
+    root = os.path.join(tree.git_dir, "modules")
+    found: list[str] = []
+    for here, folders, files in os.walk(root):
+        if "HEAD" in files and "objects" in folders and _has_work(git, here):
+            found.append(os.path.relpath(here, tree.git_dir))
+        folders[:] = [name for name in folders if name not in ("objects", "logs", "refs", "hooks")]
+    return found
+
+
+def _has_work(git: Runner, module: str) -> bool:
+    """What git cannot tell counts as work."""
+    # The directory that its configuration names is gone, so it is told to look at another one.
+    at = (f"--git-dir={module}", f"--work-tree={module}")
+    count = git.run(module, *at, "rev-list", "--count", "--all", "--reflog", "--not", "--remotes")
+    staged = git.run(module, *at, "diff-index", "--cached", "--quiet", "HEAD")
+    detached = git.run(module, *at, "rev-list", "--count", "HEAD", "--not", "--remotes")
+    return (count.out, detached.out, staged.code) != (b"0\n", b"0\n", 0)

@@ -1,0 +1,90 @@
+"""GitHub Copilot CLI, read from 1.0.102: its help, and runs against a local model.
+
+A node launcher and the native program.
+"""
+
+import json
+
+from knell.core.arguments import Flags
+from knell.core.kind import UUID, Kind
+from knell.core.mcp_client import McpClient, McpServer, started_document
+
+# As `copilot mcp add` writes it.
+_document = started_document("copilot", type="local", tools=["*"])
+
+
+def _option(server: McpServer) -> tuple[str, ...]:
+    """From its help."""
+    return ("--additional-mcp-config", json.dumps(_document(server)))
+
+
+# As `--help` lists them.
+FLAGS = Flags(
+    switches=(
+        *("-v", "--version", "--fleet", "--trust-folder", "-s", "--silent", "--enable-memory"),
+        *("--disable-client-telemetry", "--continue", "--allow-all-tools", "--allow-all-paths"),
+        *("--disallow-temp-dir", "--banner", "--screen-reader", "--plain-diff", "--share-gist"),
+        *("--disable-builtin-mcps", "--enable-all-github-mcp-tools", "--allow-all-urls"),
+        *("--allow-all-mcp-server-instructions", "--allow-all", "--yolo", "--autopilot", "--plan"),
+        *("--experimental", "--acp", "--remote", "--remote-export", "--assisted-approval"),
+        *("--no-custom-instructions", "--no-auto-update", "--no-ask-user", "--no-color"),
+        *("--no-experimental", "--no-bash-env", "--no-mouse", "--no-remote", "--no-remote-export"),
+        *("-h", "--help"),
+    ),
+    lists=(
+        *("--allow-tool", "--deny-tool", "--available-tools", "--excluded-tools"),
+        *("--secret-env-vars", "--allow-url", "--deny-url"),
+    ),
+    repeated=(
+        *("--add-dir", "--disable-mcp-server", "--enable-mcp-server", "--plugin-dir"),
+        *("--add-github-mcp-toolset", "--add-github-mcp-tool", "--additional-mcp-config"),
+    ),
+    prompts=("-i", "--interactive", "-p", "--prompt"),
+    once=("--attachment", "-n", "--name", "--share", "--share-gist"),
+)
+
+KIND = Kind(
+    "copilot",
+    program="copilot",
+    install="npm install -g @github/copilot",
+    seen=("1.0.102",),
+    packages=("@github/copilot",),
+    id_pattern=UUID,
+    # With an id that is there already it resumes that session.
+    choose_id=("--session-id={id}",),
+    # From any directory; the session goes on in its own.
+    resume=("--resume={id}",),
+    picks=("--resume", "-r", "--continue", "--session-id", "--connect"),
+    subcommands=(
+        *("app", "login", "help", "init", "config", "update", "version", "workflow", "sessions"),
+        *("memories", "plugin", "mcp", "skill", "instruction", "lsp", "sandbox", "completion"),
+    ),
+    flags=FLAGS,
+    prompt=("--interactive", "{prompt}"),
+    # Read by letting it run `env` as a tool.
+    strip_env=(
+        *("COPILOT_CLI", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI_BINARY_VERSION"),
+        *("COPILOT_CLI_RESOLVED_DIST_DIR", "COPILOT_LOADER_PID"),
+    ),
+    exit_keys="/exit",
+    # C-c takes all lines of a prompt. In the middle of a turn it ends the turn instead, and the
+    # prompt stays: `exit_shown` then holds Enter back.
+    clear_keys=("Escape", "C-c"),
+    prompt_shown=r"(?m)^─+ *\n\u276f(?![\s\S]*^[│╭])",
+    # Alone between the two rules of the prompt (its sign is U+276F), with what could follow.
+    exit_shown=r"(?m)─ *\n\u276f /exit(?: \[print\])? *\n─+ *$(?![\s\S]*^[\u276f─])",
+    root_env=(("COPILOT_HOME", ""),),
+    root="{home}/.copilot",
+    # Besides the folder there are rows in session-store.db.
+    # While it lives it holds the second open; /new and /clear open another.
+    conversation=("session-state/{id}/events.jsonl", "session-state/{id}/inuse.*.hold"),
+    holds=True,
+    extras=("session-state/{id}",),
+    printed=(rf"\bResume +copilot --resume=({UUID})\s*\Z",),
+    lost=("No session, task, or name matched",),
+    busy=r"(?m)^─+ *\n \S Working\b",
+    busy_in_answers=True,
+    # A numbered answer under the cursor, in a box; the prompt is not drawn meanwhile.
+    asks=(r"(?m)^│ \u276f \d+\. [^\n│]*(?![\s\S]*^\u276f)",),
+    mcp=McpClient("~/.copilot/mcp-config.json", _document, args=_option),
+)

@@ -1,0 +1,36 @@
+"""Factory's droid, read from 0.225.2: its help and its first screen.
+
+Beyond that it wants an account. Neither its prompt nor its questions were seen, nor what a person
+types to leave it.
+"""
+
+from knell.core.arguments import Flags
+from knell.core.kind import Kind
+from knell.core.mcp_client import McpClient, started_document
+
+# As `--help` lists them.
+FLAGS = Flags(
+    switches=(
+        *("-v", "--version", "--last", "--use-spec", "--disable-builtin-skills", "-h", "--help"),
+    ),
+    once=("-w", "--worktree", "--fork"),
+)
+
+KIND = Kind(
+    "droid",
+    program="droid",
+    install="npm install -g @factory/cli",
+    seen=("0.225.2",),
+    packages=("@factory/cli",),
+    resume=("--resume", "{id}"),
+    picks=("--resume", "-r", "--last", "--fork"),
+    subcommands=(
+        *("resume", "exec", "daemon", "search", "find", "update", "mcp", "plugin", "computer"),
+        *("doctor", "help"),
+    ),
+    flags=FLAGS,
+    asks=(r"(?m)^Please login with your Factory account[^\n]*\n+> Login\n {2}Exit\s*\Z",),
+    # As `droid mcp add` writes it.
+    mcp=McpClient("~/.factory/mcp.json", started_document("droid", type="stdio", disabled=False)),
+    other_names=("factory",),
+)

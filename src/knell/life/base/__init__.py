@@ -1,0 +1,1 @@
+"""What every room of life stands on: caller, authority, targets, conversations, receipts."""

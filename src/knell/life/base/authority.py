@@ -1,0 +1,163 @@
+"""The gate: asks core/authority.py whether the caller may, with what the targets are to it."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from knell.core.authority import OPERATOR, Caller, Deed, Relation, Subject, decide
+from knell.core.codes import Code
+from knell.core.errors import StoreFailed
+from knell.core.ports.store import Seat
+from knell.core.run import Run
+from knell.core.selector import Chosen
+from knell.life.base.caller import asker, caller, refuse
+
+if TYPE_CHECKING:
+    from knell.core.ports.world import World
+
+LEADER = "leader"  # core.team.Role.LEADER, which most endings need not load
+Seats = Mapping[str, Seat]
+
+
+def check(
+    world: "World",
+    who: Caller,
+    deed: Deed,
+    subjects: Sequence[Subject],
+    *,
+    confirmed: bool = False,
+    groups: Sequence[str] = (),
+) -> None:
+    """Refuses, and records it, unless the caller may do that to all of these."""
+    refusal = decide(who, deed, subjects, confirmed=confirmed, groups=groups)
+    if refusal:
+        refuse(world, who, refusal.why, refusal.hint, code=refusal.code)
+
+
+def check_authority(
+    world: "World",
+    runs: Sequence[Run],
+    who: Caller,
+    chosen: Sequence[Chosen] = (),
+    seats: Seats | None = None,
+    *,
+    confirmed: bool,
+) -> None:
+    """Refuses to end these runs, before anything is done. `chosen`: what the targets mean."""
+    seats = world.store.runs.seats() if seats is None else seats
+    groups = [one.target for one in chosen if one.label]
+    swept = {c.run for one in chosen if one.label for c in one.candidates}
+    to_end = {run.agent for run in runs}
+    subjects = [
+        subject_of(world, who, run.agent, run, seats)._replace(
+            left=_left_behind(run.agent, to_end, seats), swept=run.id in swept
+        )
+        for run in runs
+    ]
+    check(world, who, Deed.END, subjects, confirmed=confirmed, groups=groups)
+
+
+def check_operator(world: "World", deed: Deed) -> None:
+    """Refuses a deed that has no agent for its target and is the operator's alone."""
+    check(world, caller(world), deed, [Subject("", Relation.STRANGE)])
+
+
+def check_agents(
+    world: "World",
+    who: Caller,
+    deed: Deed,
+    agents: Sequence[str],
+    seats: Seats | None = None,
+    *,
+    confirmed: bool = False,
+) -> None:
+    """The same for agents by their names, whether they live or not."""
+    if not agents and not who.doubt:
+        return
+    seats = world.store.runs.seats() if seats is None else seats
+    subjects = [
+        subject_of(world, who, name, world.store.runs.newest_of(name) if who.runs else None, seats)
+        for name in dict.fromkeys(agents)
+    ]
+    check(world, who, deed, subjects, confirmed=confirmed)
+
+
+def subject_of(world: "World", who: Caller, agent: str, run: Run | None, seats: Seats) -> Subject:
+    """What that agent is to the caller."""
+    seat = seats.get(agent)
+    if not who.runs or who.doubt:
+        relation = Relation.FREE  # a person's relation is not asked for
+    elif run and run.id in who.runs[1:]:
+        relation = Relation.AROUND
+    elif agent == who.agent:
+        relation = Relation.ITSELF
+    elif run and _started(world, who.agent, run):
+        relation = Relation.STARTED
+    else:
+        team = seat.team if seat else _last_team(world, agent)
+        leads = team and seats.get(who.agent) == Seat(team, LEADER)
+        relation = Relation.LED if leads else Relation.TEAMED if team else Relation.FREE
+        return Subject(agent, relation, team, leads=_leads(seat))
+    return Subject(agent, relation, seat.team if seat else "", leads=_leads(seat))
+
+
+def _leads(seat: Seat | None) -> bool:
+    return seat is not None and seat.role == LEADER
+
+
+def _last_team(world: "World", agent: str) -> str:
+    """The team that it was in until its end. Where no team of that name was made, or it was
+    dissolved, the name is only a word to select by."""
+    record = world.store.runs.agent(agent)
+    team = world.store.teams.team(record.team) if record and record.team else None
+    return team.name if team and not team.dissolved_at else ""
+
+
+def _started(world: "World", agent: str, run: Run) -> bool:
+    """Whether that run, or one that started it, was started in some run of the agent."""
+    passed: set[str] = set()
+    above: Run | None = run
+    while above and above.parent and above.parent not in passed:
+        passed.add(above.parent)
+        above = world.store.runs.run(above.parent)
+        if above and above.agent == agent:
+            return True
+    return False
+
+
+def _left_behind(agent: str, to_end: set[str], seats: Seats) -> tuple[str, ...]:
+    """The members of the team that this agent leads, and that would live on without a leader."""
+    seat = seats.get(agent)
+    if seat is None or not _leads(seat):
+        return ()
+    return tuple(one for one, its in seats.items() if its.team == seat.team and one not in to_end)
+
+
+def note_override(
+    world: "World", runs: Sequence[Run], who: Caller, seats: Seats | None = None
+) -> None:
+    """Records that a person ends members of a team without asking its leader."""
+    if not who.by.startswith(OPERATOR):  # also the person who uses knell mcp --operator
+        return
+    seats = world.store.runs.seats() if seats is None else seats
+    for run in runs:
+        seat = seats.get(run.agent)
+        if seat is None:
+            continue
+        facts = {"by": who.by, "team": seat.team, "role": seat.role}
+        try:
+            world.store.events.record("authority.override", run.agent, run.id, facts)
+        except StoreFailed:
+            return  # reported with the ending, which cannot be written either
+
+
+def check_may_start_in(world: "World", team: str) -> None:
+    """Only its leader and the operator start members of a team, which must have been made."""
+    known = world.store.teams.team(team)
+    if known is None or known.dissolved_at:
+        from knell.core.ports.teams import NoSuchTeam  # most verbs have nothing to do with teams
+
+        raise NoSuchTeam(team)
+    who = asker(world)
+    if who.runs and (not who.agent or who.agent != known.leader):
+        why = "Only the team leader can spawn agents"
+        refuse(world, who, why, f"leave out --team {team}", code=Code.ONLY_THE_LEADER)

@@ -1,0 +1,249 @@
+"""Proves who asks: the operator at a shell, or the agent whose process this is.
+
+What the kernel says comes first: the processes above this one, its cgroup, its terminal. Then comes
+the token, which only one run was given. A name in the environment proves nothing. Where a process
+may be an agent's and nothing proves it, the caller has a `doubt`, and every deed is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from typing import TYPE_CHECKING, NoReturn
+
+from knell.core.authority import OPERATOR, PROVE, Caller
+from knell.core.codes import Code
+from knell.core.environment import TOKEN
+from knell.core.errors import Refused, StoreFailed
+from knell.core.process import Gone, Unknown
+from knell.core.seal import digest_of, token_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from knell.core.ports.world import World
+    from knell.core.process import Alive, Ancestor, ProcessId
+    from knell.core.run import Run
+
+    Seen = Mapping[ProcessId, Alive | Gone | Unknown]
+
+UNPROVEN = "unproven"
+REAPERS = ("systemd", "init")  # to whom the kernel gives processes that lost their parent
+# Programs that start a command for every process that asks them to.
+MULTIPLEXERS = ("tmux: server", "kitty", "wezterm-gui", "wezterm-mux-ser", "screen", "zellij")
+SHELLS = ("sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "tcsh", "csh", "nu", "xonsh")
+RC_FILES = ("--rcfile", "--init-file")
+
+
+def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = None) -> Caller:
+    """Who asks. `live` and `seen`: the live runs and the looks at them, where they were just read.
+
+    A server that acts for others has proven its caller by a token before (`World.acting_as`)."""
+    if world.acting_as is not None:
+        return world.acting_as
+    live = world.store.runs.live() if live is None else live
+    here = [run for run in live if run.host == world.host]
+    chain, inside = world.processes.lineage(), world.processes.cgroup_run()
+    if above := _runs_above(world, chain, here):
+        return _agent(above, live)
+    # A cgroup holds also what lost its parents.
+    around = [run for run in here if run.id == inside] or _run_of_pane(world, chain, here)
+    if around:
+        return _agent(around, live)._replace(outside=True)
+    holder = holder_of(world, world.env.get(TOKEN, ""), live)
+    if holder:
+        return holder
+    doubt = (
+        _claimed(world, inside)
+        or _hidden(world, here, seen)
+        or _orphaned(world, here, chain, seen)
+        or _opened_by_command(world, here, chain)
+    )
+    return Caller(UNPROVEN, doubt=doubt) if doubt else Caller(OPERATOR)
+
+
+def asker(world: World) -> Caller:
+    """The caller, for what is done in an agent's name; refused if it is not proven. So a process of
+    an ended run finishes no task and reads no message that is its successor's by now."""
+    who = caller(world)
+    if who.doubt:
+        why = f"it is not proven who asks: {who.doubt}"
+        refuse(world, who, why, PROVE, code=Code.CALLER_UNPROVEN)
+    return who
+
+
+# -- proofs ------------------------------------------------------------------------------------
+
+
+def _runs_above(world: World, chain: Sequence[Ancestor], here: Sequence[Run]) -> list[Run]:
+    """The runs whose keeper or agent is above this process, the nearest first. A PID that was
+    reused has another start."""
+    known = {(p.pid, p.start): run for run in here for p in (run.keeper, run.process) if p}
+    starting = {world.rundir(run.id): run for run in here if not run.keeper and not run.process}
+    found: list[Run] = []
+    unborn: list[Run] = []
+    for one in chain:
+        if run := known.get((one.pid, one.start)):
+            found.append(run)
+        elif starting and not found:
+            # Its spawner has not recorded it yet, but its keeper is there, and names its directory.
+            words = world.processes.argv(one.pid)
+            unborn += [starting[word] for word in words if word in starting]
+    if found:  # anything can name a directory: below a run, only what that run starts is believed
+        unborn = [run for run in unborn if run.parent == found[0].id]
+    return list({run.id: run for run in (*unborn, *found)}.values())
+
+
+def _run_of_pane(world: World, chain: Sequence[Ancestor], here: Sequence[Run]) -> list[Run]:
+    """The adopted agent on whose pane's terminal this process is."""
+    terminal = chain[0].terminal if chain else 0
+    adopted = [run for run in here if terminal and run.place.pane and run.keeper is None]
+    return [
+        run for run in adopted if (it := _agents_process(world, run)) and it.terminal == terminal
+    ]
+
+
+def _agents_process(world: World, run: Run) -> Ancestor | None:
+    found = world.processes.describe(run.process.pid) if run.process else None
+    return found if found and run.process and found.start == run.process.start else None
+
+
+# -- doubts ------------------------------------------------------------------------------------
+
+
+def _claimed(world: World, inside: str) -> str:
+    """A process that says that it is a run's, by a stamp or a token, and cannot prove it; or that
+    is in the cgroup of an ended run. A run that the store does not know is another KNELL_HOME's."""
+    stamped = world.env.get("KNELL_RUN", "")
+    known = [run for one in (inside, stamped) if one and (run := world.store.runs.run(one))]
+    if not known:
+        unknown = world.env.get(TOKEN) and not stamped
+        return f"its {TOKEN} is of no live run" if unknown else ""
+    if known[0].live:
+        return f"KNELL_RUN names a run of '{known[0].agent}', and anything can set that"
+    return f"this belongs to a run of '{known[0].agent}' that has ended"
+
+
+def _hidden(world: World, here: Sequence[Run], seen: Seen | None) -> str:
+    """In another PID namespace, or where /proc hides them, agents cannot be told from strangers."""
+    for run in here:
+        watched = run.keeper or run.process
+        look = _look(world, watched, seen) if watched else None
+        if isinstance(look, Unknown):
+            return f"the processes of '{run.agent}' cannot be seen from here ({look.why})"
+    return ""
+
+
+def _look(world: World, process: ProcessId, seen: Seen | None) -> Alive | Gone | Unknown:
+    return seen[process] if seen and process in seen else world.processes.look(process)
+
+
+def _orphaned(
+    world: World, here: Sequence[Run], chain: Sequence[Ancestor], seen: Seen | None
+) -> str:
+    """Whether this process lost its parents and may be an agent's that no keeper holds together."""
+    top = _cut_off(chain)
+    if top is None:
+        return ""
+    for run in here:
+        if run.keeper and not isinstance(_look(world, run.keeper, seen), Gone):
+            continue  # a keeper stays above everything that its agent starts
+        its = _agents_process(world, run)
+        if its is None or top.start < its.start:
+            continue
+        cgroup = world.processes.cgroup(its.pid)
+        if top.session == its.session or cgroup == world.processes.cgroup(chain[0].pid):
+            return f"its parents are gone, and '{run.agent}' may have started it"
+    return ""
+
+
+def _cut_off(chain: Sequence[Ancestor]) -> Ancestor | None:
+    """The oldest process of this branch, where the kernel gave the branch to another parent: a
+    child has its parent's session, or one of its own."""
+    for child, parent in pairwise(chain):
+        if child.session not in (parent.session, child.pid):
+            return child
+        if child.session == child.pid and (parent.pid == 1 or parent.name in REAPERS):
+            return child
+    return None
+
+
+def _opened_by_command(world: World, here: Sequence[Run], chain: Sequence[Ancestor]) -> str:
+    """Whether this is a command that an agent may have given to a terminal, as `tmux new-window
+    COMMAND` does. Below a shell that reads what is typed it is a person's; so is all that is older
+    than the agents."""
+    names = [one.name for one in chain]
+    server = next((number for number, name in enumerate(names) if name in MULTIPLEXERS), 0)
+    if not server:
+        return ""
+    first = chain[server - 1]
+    older = [run for run in here if run.process and run.process.start <= first.start]
+    if not older or any(_is_shell(world.processes.argv(one.pid)) for one in chain[1:server]):
+        return ""
+    terminal = names[server].partition(":")[0]
+    return f"{terminal} started it as a command, and '{older[0].agent}' may have asked for that"
+
+
+def _is_shell(argv: Sequence[str]) -> bool:
+    """Whether this is a shell without a command and without a script."""
+    shell = os.path.basename(argv[0]).removeprefix("-") if argv else ""
+    if tuple(argv[1:2]) == ("-c",):  # as tmux starts it: sh -c zsh
+        return shell in SHELLS and _is_shell(" ".join(argv[2:]).split())
+    files = [word for word, last in zip(argv[1:], argv, strict=False) if last in RC_FILES]
+    words = [word for word in argv[1:] if word not in files]
+    return shell in SHELLS and all(word.startswith("-") for word in words) and "-c" not in words
+
+
+# -- tokens ------------------------------------------------------------------------------------
+
+
+def give_token(world: World, run: Run) -> tuple[str, str]:
+    """A seal for the run's keeper, and a token by which the agent proves its run while it lives.
+
+    The token is the digest of the seal, and only the digest of the token is stored. So the store
+    can tell both, and an agent that knows its token cannot make the seal."""
+    seal = world.new_token()
+    token = token_of(seal)
+    world.store.runs.set_token(run.id, digest_of(token))
+    return seal, token
+
+
+def holder_of(world: World, token: str, live: Sequence[Run] | None = None) -> Caller | None:
+    """The agent that got this token at its start; None for a forged one, and once its run is over.
+
+    Only its digest is on record, so every wrong guess takes the same time."""
+    run = world.store.runs.run_of_token(digest_of(token)) if token else None
+    if run is None:
+        return None
+    holder = _agent([run], world.store.runs.live() if live is None else live)
+    return holder._replace(outside=True)
+
+
+def _agent(mine: list[Run], live: Sequence[Run]) -> Caller:
+    """With the runs around: those above it, and those that started it."""
+    by_id = {run.id: run for run in live}
+    chain = [run.id for run in mine]
+    for run_id in chain:  # grows while we walk
+        parent = by_id[run_id].parent if run_id in by_id else ""
+        if parent and parent not in chain:
+            chain.append(parent)
+    return Caller(f"agent:{mine[0].agent}", tuple(chain), mine[0].agent)
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+def refuse(
+    world: World, who: Caller, why: str, hint: str, *, code: Code = Code.NOT_ALLOWED
+) -> NoReturn:
+    """Refuses, and records who was refused."""
+    note_refusal(world, who, why)
+    raise Refused(why, hint, code=code)
+
+
+def note_refusal(world: World, who: Caller, why: str, **more: str) -> None:
+    try:
+        facts = {"by": who.by, "why": why, **more}
+        world.store.events.record("authority.refused", who.agent, who.run, facts)
+    except StoreFailed:
+        return  # it is refused all the same

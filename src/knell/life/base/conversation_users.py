@@ -1,0 +1,91 @@
+"""Finds who else is in a conversation: another agent of knell's, or any process of the machine."""
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from knell.core.agent import Agent
+from knell.core.conversation import recorded_conversation
+from knell.core.kind import Kind
+from knell.core.process import Gone
+from knell.life.base.conversation import conversation_files, root_of
+from knell.life.base.known_conversation import known_conversation
+from knell.life.base.members import processes_of
+
+if TYPE_CHECKING:
+    from knell.core.ports.world import World
+    from knell.core.process import FoundProcess
+
+
+def conversation_user(world: "World", agent: Agent, kind: Kind) -> str:
+    """In words, the first that is found in the conversation on the agent's record; empty: none."""
+    return (
+        _another_agent(world, agent)
+        or _process_that_holds(world, agent, kind)
+        or _process_that_notes(world, agent, kind)
+    )
+
+
+def same_conversation(
+    world: "World", kind: str, conversation: str, processes: "list[FoundProcess] | None" = None
+) -> "FoundProcess | None":
+    """A live process of that kind whose own command line names that conversation."""
+    for member in world.processes.all_processes() if processes is None else processes:
+        if conversation in member.command:
+            argv = world.processes.argv(member.process.pid)
+            if conversation in argv and world.kinds.kind_or_command(kind).runs_in(argv):
+                return member
+    return None
+
+
+def _another_agent(world: "World", agent: Agent) -> str:
+    live = {run.agent: run for run in world.store.runs.live()}
+    for other in world.store.runs.live_agents():
+        if other.name == agent.name or other.kind != agent.kind or other.name not in live:
+            continue
+        known = known_conversation(world, other, live[other.name])
+        if agent.conversation in (known.id, recorded_conversation(other).id):
+            return f"the agent '{other.name}'"
+    return ""
+
+
+def _own_pids(world: "World", agent: Agent) -> set[int]:
+    runs = [run for run in world.store.runs.live() if run.agent == agent.name]
+    return {process.pid for run in runs for process in processes_of(run)}
+
+
+def _process_that_holds(world: "World", agent: Agent, kind: Kind) -> str:
+    """A process that has its file open, or whose own command line names it."""
+    files = () if kind.database else conversation_files(world, agent, kind)
+    own = _own_pids(world, agent)
+    for one in world.processes.open_files(tuple(files)).files if files else ():
+        pid = one.member.process.pid
+        if pid not in own and own.isdisjoint(world.processes.ancestors_of(pid)):
+            return f"process {pid} ({one.member.command.split(' ')[0]})"
+    member = same_conversation(world, agent.kind, agent.conversation)
+    pid = member.process.pid if member else 0
+    if member and pid not in own and own.isdisjoint(world.processes.ancestors_of(pid)):
+        return f"process {pid} ({member.command.split(' ')[0]})"
+    return ""
+
+
+def _process_that_notes(world: "World", agent: Agent, kind: Kind) -> str:
+    """A live process of the program's whose own note names the conversation; claude keeps one."""
+    if not kind.live_file:
+        return ""
+    name = kind.live_file.replace("{pid}", "*")
+    own = _own_pids(world, agent)
+    for path in world.disk.glob(os.path.normpath(os.path.join(root_of(world, agent, kind), name))):
+        pid = os.path.basename(path).partition(".")[0]
+        if not pid.isdecimal() or int(pid) in own:
+            continue
+        try:
+            note = json.loads(world.disk.head(path) or b"{}")
+            named, start = note.get("sessionId") == agent.conversation, str(note.get("procStart"))
+        except (ValueError, AttributeError, RecursionError):
+            continue
+        process = world.processes.identify(int(pid)) if named else None
+        lives = process and not isinstance(world.processes.look(process), Gone)
+        if process and lives and start in (str(process.start), "None"):
+            return f"process {pid} ({world.processes.command(int(pid)).split(' ')[0]})"
+    return ""

@@ -1,0 +1,144 @@
+"""Which processes belong to a run, which outlived it, and which ones no ending may touch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from knell.core.errors import StoreFailed
+from knell.core.process import Gone
+from knell.core.run import Orphan, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from knell.core.kind import Helper, Kind
+    from knell.core.ports.processes import Target
+    from knell.core.ports.world import World
+    from knell.core.process import ProcessId
+    from knell.core.run import Run
+
+SURVIVED = "survived"  # why a process that no ending could end is on record as an orphan
+
+
+def target_of(world: World, run: Run) -> Target:
+    """The run as the kernel needs it; its ladder is still empty."""
+    from knell.core.ports.processes import Target
+
+    unkept = run.keeper is None or isinstance(world.processes.look(run.keeper), Gone)
+    return Target(
+        run=run.id,
+        rundir=world.rundir(run.id),
+        keeper=run.keeper,
+        process=run.process,
+        cgroup=run.cgroup,
+        ladder=(),
+        seal=run.seal,
+        known=survivors_of(world, run) if unkept else (),
+        shared=helper_rules(world, run) if unkept else (),  # a keeper has them in its order
+    )
+
+
+def helper_rules(world: World, run: Run) -> tuple[tuple[str, str], ...]:
+    """By which a vendor's helpers are known that other sessions may use."""
+    agent = world.store.runs.agent(run.agent)
+    kind = world.kinds.kind_or_command(agent.kind) if agent else None
+    return tuple((one.pattern, ",".join(one.serves)) for one in kind.helpers) if kind else ()
+
+
+def survivors_of(world: World, run: Run) -> tuple[ProcessId, ...]:
+    """Processes that an earlier ending of the run could not end: often no other trace of them."""
+    tracked = [
+        o.process for o in world.store.runs.orphans() if (o.run, o.why) == (run.id, SURVIVED)
+    ]
+    return tuple(p for p in tracked if not isinstance(world.processes.look(p), Gone))
+
+
+def processes_of(run: Run) -> list[ProcessId]:
+    """The run's keeper and its agent, as far as they are on record."""
+    return [process for process in (run.keeper, run.process) if process]
+
+
+def protected_now(world: World, live: Iterable[Run] | None = None) -> list[ProcessId]:
+    """Keepers and agents of all live runs. An ending signals none of them but its own.
+
+    Read anew before every signal: an agent may have started another a moment ago."""
+    runs = world.store.runs.live() if live is None else live
+    return [process for run in runs if run.host == world.host for process in processes_of(run)]
+
+
+def never_came(world: World, run: Run) -> bool:
+    """Whether the process that was starting this run died before it started anything."""
+    if run.process or run.keeper or run.place.pane or run.host != world.host:
+        return False
+    if run.owner is None:
+        return run.state is not State.SPAWNING  # an earlier ending found no PID
+    return isinstance(world.processes.look(run.owner), Gone)
+
+
+# -- processes that outlived their run --------------------------------------------------------
+
+
+def living_orphans(world: World) -> list[Orphan]:
+    """Orphans on record that still live, and others that a search of the machine finds."""
+    tracked, _ = tracked_orphans(world)
+    known = {(o.process.pid, o.process.start) for o in tracked}
+    archived = {o.run for o in tracked if o.why == "archived"}
+    for run_id, stamped in world.processes.stamped().items():
+        run = world.store.runs.run(run_id)
+        if run is None or run_id in archived:
+            continue  # a run of another KNELL_HOME; or held by a keeper that is on record
+        why = _why_orphaned(world, run)
+        if not why:
+            continue
+        agent = world.store.runs.agent(run.agent)
+        tag, me = agent.tag if agent else "", world.processes.me().pid
+        tracked += [
+            Orphan(run_id, run.agent, tag, one, world.processes.command(one.pid), why)
+            for one in stamped
+            if (one.pid, one.start) not in known and one.pid != me
+        ]
+    return tracked
+
+
+def tracked_orphans(world: World) -> tuple[list[Orphan], list[Orphan]]:
+    """The orphans on record: those that live, and those that are gone."""
+    living: list[Orphan] = []
+    gone: list[Orphan] = []
+    for orphan in world.store.runs.orphans():
+        is_gone = isinstance(world.processes.look(orphan.process), Gone)
+        (gone if is_gone else living).append(orphan)
+    return living, gone
+
+
+def _why_orphaned(world: World, run: Run) -> str:
+    if run.host != world.host:
+        return ""
+    if not run.live:
+        return "outlived its run"
+    if run.keeper and isinstance(world.processes.look(run.keeper), Gone):
+        return "its keeper is gone"
+    return ""
+
+
+def forget_dead(world: World) -> list[Orphan]:
+    """Takes orphans that have gone off the record; returns those on record that live."""
+    living, gone = tracked_orphans(world)
+    try:
+        world.store.runs.untrack_orphans([orphan.process for orphan in gone])
+    except StoreFailed:
+        pass  # each is looked at again before anything is done to it
+    return living
+
+
+def running_helpers(world: World, kind: Kind) -> list[Helper]:
+    """The supervisors of this kind that run on this machine."""
+    if not kind.helpers:
+        return []
+    import fnmatch
+
+    commands = [member.command for member in world.processes.all_processes()]
+    return [
+        helper
+        for helper in kind.helpers
+        if any(fnmatch.fnmatchcase(command, helper.pattern) for command in commands)
+    ]

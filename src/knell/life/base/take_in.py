@@ -1,0 +1,116 @@
+"""Copies keepers' journals into the store: births and ends. Signals nothing."""
+
+from __future__ import annotations  # every verb comes here, and few have an end to write down
+
+from typing import TYPE_CHECKING
+
+from knell.core.errors import StoreFailed
+from knell.core.process import Gone
+from knell.core.run import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knell.core.ports.keepers import Journal
+    from knell.core.ports.world import World
+    from knell.core.process import Alive, ProcessId, Unknown
+    from knell.core.run import Run
+
+Seen = dict["ProcessId", "Alive | Gone | Unknown"]  # looks at processes, each taken once
+
+
+def take_in_journals(
+    world: World, seen: Seen | None = None, live: Sequence[Run] | None = None
+) -> list[Run]:
+    """Brings the store up to what the run directories say; returns the runs that live on.
+
+    A store that cannot be written is no error here: the verb that must write will say so.
+    `seen` gets every look at a process that was taken on the way; `live`: the runs, where they
+    were just read."""
+    seen = {} if seen is None else seen
+    found: list[Run] = []
+    for run in world.store.runs.live() if live is None else live:
+        try:
+            now = take_in(world, run, seen)
+        except StoreFailed:
+            now = None if world.keepers.journal(world.rundir(run.id)).ended else run
+        if now is not None:
+            found.append(now)
+    return found
+
+
+def take_in(world: World, run: Run, seen: Seen) -> Run | None:
+    """Records a birth or an end that the keeper saw. The run as it is now; None once it is over."""
+    if run.host != world.host:
+        return run
+    if run.state is not State.SPAWNING and not _gone(world, run, seen):
+        return run
+    left = world.left_receipt(run.id)
+    journal = world.keepers.journal(world.rundir(run.id), run.seal)
+    # Without an outcome, something had survived. The agent could have written it: what its keeper
+    # did not seal is believed only if nothing of the run is left, and proves nothing.
+    if left is not None and left.outcome and (journal.ended or _lost(world, run, journal)):
+        from knell.life.base.receipts import record_left_receipt
+
+        record_left_receipt(world, run, left, journal)
+        return None
+    if journal.process and run.state is State.SPAWNING and not _owner_busy(world, run, journal):
+        world.store.runs.mark_born(born(run, journal))
+        run = world.store.runs.run(run.id) or run
+    if _owner_busy(world, run, journal) or _unfinished(run):
+        return run  # the process that ends it has seen more, and writes the better receipt
+    if journal.ended or _lost(world, run, journal):
+        from knell.life.base.receipts import record_end
+
+        record_end(world, run, journal)
+        world.keepers.discard(world.rundir(run.id))
+        give_up_leaf(world, run)
+        return None
+    return run if run.live else None  # it may have been ended meanwhile
+
+
+def give_up_leaf(world: World, run: Run) -> None:
+    """The cgroup that an adoption made; a keeper's own goes with its keeper or its journal."""
+    if run.cgroup and run.keeper is None:
+        world.enclosures.release(run.cgroup)
+
+
+def _gone(world: World, run: Run, seen: Seen) -> bool:
+    watched = run.keeper or run.process
+    if watched is None:
+        return True
+    seen[watched] = world.processes.look(watched)
+    return isinstance(seen[watched], Gone)
+
+
+def _owner_busy(world: World, run: Run, journal: Journal) -> bool:
+    """A live process is spawning or ending it. `knell run` turns into its own keeper."""
+    if run.owner is None or (journal.keeper and run.owner.same_as(journal.keeper)):
+        return False
+    return not isinstance(world.processes.look(run.owner), Gone)
+
+
+def _unfinished(run: Run) -> bool:
+    """A cleanup was asked for, which is no bookkeeping: the watch or the next kill does it."""
+    return bool(run.state is State.STOPPING and run.ending and run.ending.cleanup)
+
+
+def _lost(world: World, run: Run, journal: Journal) -> bool:
+    """Nothing of it is left, and no keeper saw its end. The keeper's death alone proves nothing."""
+    watched = [p for p in (run.keeper, run.process, journal.keeper, journal.process) if p]
+    looks = [world.processes.look(p) for p in watched]
+    if not looks or not all(isinstance(seen, Gone) for seen in looks):
+        return False
+    if all(seen == Gone("rebooted") for seen in looks):
+        return True  # nothing outlives the kernel: no need to search the machine for each of many
+    if world.processes.stamped().get(run.id):  # the process that runs this may be one of them
+        return False
+    from knell.life.base.members import protected_now, target_of  # few runs are lost
+
+    left = world.processes.members(target_of(world, run), protected_now(world))
+    # A zombie counts as gone.
+    return all(isinstance(world.processes.look(one.process), Gone) for one in left)
+
+
+def born(run: Run, journal: Journal) -> Run:
+    return run._replace(keeper=journal.keeper, process=journal.process, cgroup=journal.cgroup)

@@ -1,0 +1,1 @@
+"""Ends runs: kill, stop, reap, purge, and the one engine below them."""

@@ -1,0 +1,148 @@
+"""Ends agents surely: TERM → 2 s → KILL, all of their processes, proven by a receipt."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from knell.core import ladder as ladders
+from knell.core.authority import Deed
+from knell.core.ending_steps import Way
+from knell.core.errors import StoreFailed
+from knell.core.ladder import Ladder
+from knell.core.receipt import Receipt, TargetResult
+from knell.core.run import Ending, Outcome, Run
+from knell.life.base.authority import Seats, check_agents, check_authority, note_override
+from knell.life.base.caller import Caller, caller
+from knell.life.base.members import forget_dead, living_orphans
+from knell.life.base.targets import Crowd, Meant, Picture
+from knell.life.end.engine import end
+
+if TYPE_CHECKING:
+    from knell.core.ports.world import World
+
+
+class KillWish(NamedTuple):
+    targets: tuple[str, ...]
+    grace: float | None = None
+    force: bool = False
+    detail: str = ""
+    yes: bool = False
+    children: bool = True
+    dry_run: bool = False
+    dissolve: bool = False  # teams that they lead are dissolved
+    tasks: str = ""  # fail, retry, requeue or leave; empty: by how it ended
+    cleanup: str = ""  # safe or force; empty: nothing is cleaned
+    stalled: bool = False  # the longer ladder: an agent that hangs may need time to tidy up
+
+
+def kill(world: "World", wish: KillWish, who: Caller | None = None) -> list[TargetResult]:
+    """Ends whatever the targets mean. One failure does not stop the others."""
+    picture = Picture(world)
+    orphans = forget_dead(world) if picture.orphans else []
+    who = who or caller(world, picture.live, picture.seen)
+    ending = Ending(
+        Outcome.KILLED, who.by, "killed", wish.detail, tasks=wish.tasks, cleanup=wish.cleanup
+    )
+    ladder = chosen_ladder(world, wish)
+    # Live runs that are named need no search of the machine for what ended runs have left.
+    if not {run.agent for run in picture.live}.issuperset(wish.targets):
+        orphans = living_orphans(world)
+    live = {run.id for run in picture.live}
+    crowd = Crowd(picture, [o for o in orphans if o.run not in live], wish.targets)
+    meant = crowd.meaning(wish.targets, with_children=wish.children)
+    runs, seats = meant.runs, picture.seats
+    yes, cleans = wish.yes or wish.dissolve, bool(wish.cleanup)
+    check_meant(crowd, who, meant, seats, confirmed=yes, cleans=cleans)
+    group = any(one.label for one in meant.chosen)
+    own, agents = who.run_above, picture.agents
+    way = Way(ladder, ending, deregister=group, dissolve=wish.dissolve, own_run=own, agents=agents)
+    if wish.dry_run:
+        from knell.life.end.prepare import preview
+
+        ended = [preview(world, run, ending) for run in runs]
+    else:
+        if seats:
+            note_override(world, runs, who, seats)
+        force_requests(picture, runs, who)
+        ended = end(world, runs, way)
+        call_off_restarts(crowd, meant.over, who)
+    by_orphan: dict[tuple[str, int], Receipt] = {}
+    if meant.orphans:
+        from knell.life.end.reap import end_or_preview
+
+        ends = end_or_preview(world, meant.orphans, way, dry_run=wish.dry_run)
+        by_orphan = {(orphan.run, orphan.process.pid): receipt for orphan, receipt in ends}
+    results = crowd.results(meant, ended, by_orphan)
+    return clean_up_ended(world, results, meant.over, wish) if wish.cleanup else results
+
+
+def check_meant(
+    crowd: Crowd, who: Caller, meant: Meant, seats: Seats, *, confirmed: bool, cleans: bool
+) -> None:
+    """Refuses, before anything is done, unless the caller may do all of it: also what is done to
+    agents that have ended."""
+    check_authority(crowd.world, meant.runs, who, meant.chosen, seats, confirmed=confirmed)
+    ended = {
+        Deed.START: [run.agent for run in meant.over if comes_back(crowd, run)],
+        Deed.REAP: [orphan.agent for orphan in meant.orphans],
+        Deed.CLEAN_UP: [run.agent for run in meant.over if cleans],
+    }
+    for deed, agents in ended.items():
+        if agents:
+            check_agents(crowd.world, who, deed, agents, seats, confirmed=confirmed)
+
+
+def comes_back(crowd: Crowd, run: Run) -> bool:
+    agent = crowd.agents.get(run.agent)
+    return agent is not None and agent.restart > 0
+
+
+def clean_up_ended(
+    world: "World", results: list[TargetResult], over: Sequence[Run], wish: KillWish
+) -> list[TargetResult]:
+    """Cleans up after runs that had ended before it was asked for."""
+    from knell.core.worktree import Cleanup
+    from knell.life.end import cleanup
+
+    here = [run for run in over if run.host == world.host]
+    mode, dry_run = Cleanup(wish.cleanup), wish.dry_run
+    return [cleanup.clean_up_ended(world, one, here, mode, dry_run=dry_run) for one in results]
+
+
+def call_off_restarts(crowd: Crowd, over: Sequence[Run], who: Caller) -> None:
+    """Agents that are meant and had ended before are not started again by the watch."""
+    over = [run for run in over if comes_back(crowd, run)]
+    if not over:
+        return
+    from knell.life.base.restart_plans import call_off
+
+    try:
+        call_off(crowd.world, over, who.by)
+    except StoreFailed:
+        return  # no run can be started either while the store cannot be written
+
+
+def force_requests(picture: Picture, runs: Sequence[Run], who: Caller) -> None:
+    """An agent that was asked to leave and is ended now did not leave by itself: the request that
+    it got is a demand from now on."""
+    asked = [run for run in runs if run.id in picture.leaving and run.id != who.run]
+    if not asked:
+        return
+    from knell.core.ports.store import NotLive
+
+    for run in asked:
+        request = picture.world.store.shutdowns.open_of(run.id)
+        try:
+            if request:
+                picture.world.store.shutdowns.ask(request._replace(force=True))
+        except NotLive:
+            continue  # it ended meanwhile
+
+
+def chosen_ladder(world: "World", wish: KillWish) -> Ladder:
+    settings = world.settings  # a broken file raises before anything is claimed
+    if wish.force:
+        return ladders.FORCE
+    if wish.stalled:
+        return ladders.with_grace(ladders.KILL_STALLED, wish.grace)
+    grace = settings.kill_grace if wish.grace is None else wish.grace
+    return ladders.with_grace(ladders.KILL, grace)

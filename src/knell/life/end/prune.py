@@ -1,0 +1,62 @@
+"""Removes ended runs that are older than the setting retention.days, with their directories."""
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from knell.core.authority import Deed
+from knell.core.errors import BadRequest
+from knell.core.ports.world import World
+from knell.core.receipt import Receipt
+from knell.life.base.authority import check_operator
+
+DAY = 86400.0
+Export = Callable[[Receipt], None]
+
+
+class Pruned(NamedTuple):
+    """What was removed, or with a dry run would be."""
+
+    before: str  # runs that ended before this time
+    runs: tuple[str, ...]
+    freed: int  # bytes of their directories
+    kept: tuple[str, ...]  # "RUN: why" of directories that could not be removed
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def prune(
+    world: World, days: float | None = None, export: Export | None = None, *, dry_run: bool = False
+) -> Pruned:
+    """The newest run of each agent stays, so that it can be resumed. `export` gets each receipt
+    before anything is removed.
+
+    Directories go first: one that is left without its row would be taken for a lost store's."""
+    days = world.settings.retention_days if days is None else days
+    if not 0 <= days < 100_000:  # noqa: PLR2004 - NaN is refused as well
+        raise BadRequest(f"{days:g} is no number of days", "for example --days 30")
+    check_operator(world, Deed.FORGET)
+    before = world.moment(world.seconds() - days * DAY)
+    old = world.store.pruning.old_runs(before)
+    for run in old if export else ():
+        if export and (receipt := world.store.endings.receipt(run)):
+            export(receipt)
+    tracked = {orphan.run for orphan in world.store.runs.orphans()}
+    size = sum(world.disk.allocated_bytes(world.rundir(run)) for run in old if run not in tracked)
+    removed: list[str] = []
+    kept = [f"{run}: processes of it are still there" for run in old if run in tracked]
+    for run in old:
+        why = "" if dry_run or run in tracked else _remove_directory(world, run)
+        kept += [f"{run}: {why}"] if why else []
+        removed += [] if why or run in tracked else [run]
+    if removed and not dry_run:
+        world.store.pruning.forget(removed, before)
+    return Pruned(before, tuple(removed), size, tuple(kept))
+
+
+def _remove_directory(world: World, run: str) -> str:
+    path = world.rundir(run)
+    if not world.disk.is_directory(path):
+        return ""
+    return world.disk.remove_below(os.path.dirname(path), path)

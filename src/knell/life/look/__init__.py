@@ -1,0 +1,1 @@
+"""Shows agents and runs; changes nothing."""

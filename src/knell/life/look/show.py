@@ -1,0 +1,98 @@
+"""Shows everything about one agent, with its live processes, or the newest receipt of its end."""
+
+from typing import NamedTuple
+
+from knell.core.agent import Agent
+from knell.core.codes import Code
+from knell.core.errors import NoSuchAgent, Refused
+from knell.core.ports.registry import ListedRow
+from knell.core.ports.world import World
+from knell.core.process import FoundProcess
+from knell.core.receipt import Conversation, Receipt
+from knell.core.run import Orphan, Run
+from knell.life.base.conversation import find_conversation
+from knell.life.base.known_conversation import learn_conversation
+from knell.life.base.members import living_orphans, protected_now, target_of
+from knell.life.base.targets import Crowd, Picture
+from knell.life.look.list import (
+    AgentView,
+    LastVerdict,
+    agent_of_row,
+    last_activity,
+    team_status,
+    view_of,
+    view_of_row,
+)
+
+
+class Story(NamedTuple):
+    view: AgentView
+    agent: Agent
+    runs: list[Run]
+    members: list[FoundProcess]
+    orphans: list[Orphan]
+    receipt: Receipt | None
+    conversation: Conversation
+
+
+def show(world: World, name: str) -> Story:
+    picture = Picture(world)
+    crowd = Crowd(picture, targets=[name])
+    try:
+        chosen = crowd.only(name)
+    except NoSuchAgent:
+        rows = world.steps.listed_rows((), with_ended=True)
+        row = next((one for one in rows if one.row.name == name), None)
+        if row is None:
+            raise
+        return story_of_row(world, row)
+    agent = crowd.agents[chosen.agent]
+    runs = world.store.runs.of(agent.name)
+    agent = learn_conversation(world, agent, runs[0])
+    last = last_activity(world).get(runs[0].id, LastVerdict())
+    view = view_of(world, agent, runs[0], last)
+    status = team_status(runs[0], last.now, world.store.runs.leaving())
+    return Story(
+        view=view._replace(team_status=status),
+        agent=agent,
+        runs=runs,
+        members=members(world, runs[0]),
+        orphans=[o for o in living_orphans(world) if o.agent == agent.name],
+        receipt=world.store.endings.receipt(runs[0].id),
+        conversation=find_conversation(world, agent),
+    )
+
+
+def story_of_row(world: World, listed: ListedRow) -> Story:
+    """What is known of a session that only the registry file knows."""
+    agent = agent_of_row(listed.row)
+    found = find_conversation(world, agent)
+    view = view_of_row(world, listed)
+    return Story(view, agent, [], [], [], None, found)
+
+
+def members(world: World, run: Run) -> list[FoundProcess]:
+    """The live processes of a run; none once it has ended."""
+    if not run.live or run.host != world.host:
+        return []
+    return world.processes.members(target_of(world, run), protected_now(world))
+
+
+def newest_receipt(world: World, name: str) -> Receipt:
+    """By agent or by run id; an agent that has never ended has none."""
+    picture = Picture(world)
+    by_run = world.store.endings.receipt(name.removeprefix("id:"))
+    if by_run is not None:
+        return by_run
+    crowd = Crowd(picture, targets=[name])
+    agent = crowd.only(name).agent
+    if agent not in crowd.agents:
+        raise NoSuchAgent(name)
+    found = world.store.endings.newest_receipt(agent)
+    if found is not None:
+        return found
+    raise Refused(
+        f"'{agent}' has never ended, so there is no receipt",
+        f"knell show {agent}",
+        code=Code.NEVER_ENDED,
+    )

@@ -1,0 +1,52 @@
+"""What became of worktrees: kept or removed, why, and where their work was saved."""
+
+from typing import Any, NamedTuple
+
+from knell.core.ports.store import ReceiptQuery
+from knell.core.ports.world import World
+from knell.life.base.take_in import take_in_journals
+
+
+class WorktreeView(NamedTuple):
+    """One worktree, as the newest ending that looked at it left it."""
+
+    path: str
+    state: str  # kept, removed, gone
+    why: str
+    branch: str
+    agent: str
+    run: str
+    at: str
+    rescue: str  # the ref that holds work that existed nowhere else
+    quarantined: bool
+    commands: tuple[str, ...]  # by which a person gets the work back
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def worktrees(world: World, limit: int) -> list[WorktreeView]:
+    """The newest first, one row a path and ref."""
+    take_in_journals(world)
+    found: dict[tuple[str, str], WorktreeView] = {}
+    for stored in world.store.endings.search(ReceiptQuery(limit=limit, with_worktree=True)):
+        receipt, cleaning = stored.receipt, stored.receipt.cleaning
+        view = WorktreeView(
+            path=cleaning.worktree,
+            state=cleaning.state,
+            why=cleaning.why,
+            branch=cleaning.branch,
+            agent=receipt.agent,
+            run=receipt.run,
+            at=stored.at,
+            rescue=cleaning.rescue,
+            quarantined=cleaning.quarantined,
+            commands=commands(cleaning.rescue),
+        )
+        found.setdefault((view.path, view.rescue), view)
+    return list(found.values())
+
+
+def commands(rescue: str) -> tuple[str, ...]:
+    """To be given inside the repository."""
+    return (f"git show --stat {rescue}", f"git stash apply {rescue}") if rescue else ()

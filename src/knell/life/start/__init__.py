@@ -1,0 +1,1 @@
+"""Starts runs: spawn, adopt, resume, restart."""

@@ -1,0 +1,107 @@
+"""New agents that go on from a conversation: a copy of an agent's, or one that no agent has."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from knell.core.agent import Agent
+from knell.core.arguments import resumed_in_terminal
+from knell.core.authority import Deed
+from knell.core.conversation import given_conversation
+from knell.core.errors import NoSuchAgent, NotResumable
+from knell.core.json_lines import records_of
+from knell.core.kind import Kind
+from knell.core.ports.world import World
+from knell.life.base.authority import check_agents
+from knell.life.base.caller import caller
+from knell.life.base.conversation import conversation_files, is_there
+from knell.life.base.known_conversation import learn_conversation
+from knell.life.base.take_in import take_in_journals
+from knell.life.base.targets import Crowd, Picture
+from knell.life.start.resume import check_conversation
+
+
+class ConversationStart(NamedTuple):
+    """What to spawn."""
+
+    kind: str
+    args: tuple[str, ...]
+    cwd: str
+    name: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    tag: str = ""
+
+
+def forked(world: World, name: str, added: Sequence[str] = ()) -> ConversationStart:
+    """A start that begins with all that an agent's conversation has; that agent may run on. It gets
+    the tag of that agent, but neither its seat in a team nor its task."""
+    take_in_journals(world)
+    crowd = Crowd(Picture(world), targets=[name])
+    agent = crowd.agents.get(crowd.only(name).agent)
+    if agent is None:
+        raise NoSuchAgent(name)
+    check_agents(world, caller(world), Deed.START, [agent.name])
+    agent = learn_conversation(world, agent, world.store.runs.of(agent.name)[0])
+    kind = world.kind(agent.kind)
+    if not kind.fork:
+        why = f"knell knows no way to fork a conversation of {kind.name}"
+        raise NotResumable(why, f"start afresh: knell spawn {kind.name}")
+    check_conversation(world, agent, kind, copied=True)
+    args = (
+        *kind.with_id(kind.fork, agent.conversation),
+        *resumed_in_terminal(kind, agent.args, tuple(added)),
+    )
+    free = free_fork_name(agent.name, world.store.runs.agent_names())
+    return ConversationStart(kind.name, args, agent.cwd, free, agent.env, agent.tag)
+
+
+def free_fork_name(name: str, taken: frozenset[str]) -> str:
+    """`luna-fork`, then `luna-fork-2`: the first that no agent ever had."""
+    first = f"{name[:50]}-fork"
+    numbered = (f"{first}-{number}" for number in range(2, len(taken) + 3))
+    return next(one for one in (first, *numbered) if one not in taken)
+
+
+def found_conversation(
+    world: World, id: str, cwd: str = "", added: Sequence[str] = ()
+) -> ConversationStart:
+    """A start that continues a conversation which some program on this machine has."""
+    found: dict[str, ConversationStart] = {}
+    for kind in world.kinds.everything()[0]:
+        if not kind.resume or not kind.conversation or not kind.is_id(id):
+            continue
+        asked = Agent("", kind.name, os.path.abspath(cwd) if cwd else world.cwd)
+        asked = given_conversation(asked, id, world.now())
+        files = conversation_files(world, asked, kind)
+        if is_there(world, kind, files, id):
+            asked = asked._replace(cwd=cwd or directory_of(world, kind, files[0]) or world.cwd)
+            check_conversation(world, asked, kind)
+            args = (*kind.with_id(kind.resume, id), *resumed_in_terminal(kind, (), tuple(added)))
+            found[kind.name] = ConversationStart(kind.name, args, asked.cwd)
+    if not found:
+        raise NoSuchAgent(id)
+    if len(found) > 1:
+        why = f"{' and '.join(found)} each have a conversation {id}"
+        raise NotResumable(why, "start it yourself: knell spawn KIND and its own option to resume")
+    return next(iter(found.values()))
+
+
+def directory_of(world: World, kind: Kind, path: str) -> str:
+    """Where the conversation was held, as the program wrote it down; empty if it did not, or if
+    that directory is gone."""
+    if kind.project_file:
+        above = os.path.dirname(os.path.dirname(path))
+        text = world.disk.head(os.path.join(above, kind.project_file)) or b""
+        said = [text.decode(errors="replace").strip()]
+    else:
+        text = world.disk.head(path) if kind.database is None else b""
+        said = [found for one in records_of(text or b"") for found in _directories(one)]
+    return next((one for one in said if os.path.isabs(one) and world.disk.is_directory(one)), "")
+
+
+def _directories(record: dict[str, Any]) -> list[str]:
+    """`cwd` of a record, or of what it carries."""
+    inside = record.get("payload")
+    places = [record, cast("dict[str, Any]", inside)] if isinstance(inside, dict) else [record]
+    found = [one.get("cwd") for one in places]
+    return [text for text in found if isinstance(text, str) and "\0" not in text]

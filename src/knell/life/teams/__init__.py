@@ -1,0 +1,1 @@
+"""Teams: members, tasks, messages, and how an agent is asked to leave."""

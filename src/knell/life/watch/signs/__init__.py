@@ -1,0 +1,1 @@
+"""Collects the signs of life of each run: heartbeat, conversation, screen, kernel."""

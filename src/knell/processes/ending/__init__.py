@@ -1,0 +1,1 @@
+"""Ends runs, rung by rung: through their keepers, or from outside."""

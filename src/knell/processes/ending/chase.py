@@ -1,0 +1,69 @@
+"""Stops processes, so that none is born unseen or hops from pid to pid faster than a scan."""
+
+import signal
+import time
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager
+
+from knell.processes.os import system
+
+LOOKS = 20  # a process that gets SIGSTOP may be in the middle of a fork
+LONGEST = 0.5  # seconds of a chase
+QUIET = 100  # looks in a row without a new pid: then nothing on this machine hops
+BEHIND = 8  # how many of the newest pids are looked at
+
+
+def stop_process(pid: int, pidfd: int, look: Callable[[], list[int]]) -> None:
+    """Stops a process, and looks until it stands still and no new one is found."""
+    system.send(pidfd, signal.SIGSTOP)
+    try:
+        for _ in range(LOOKS):
+            now = system.stat_of(pid)
+            if not look() and (now is None or now.state in "TtZX"):
+                return
+    except BaseException:  # Ctrl-C: the process must not be left stopped
+        system.send(pidfd, signal.SIGCONT)
+        raise
+
+
+@contextmanager
+def newest_stopped(run: str, spared: set[int], held: Collection[int]) -> Generator[Collection[int]]:
+    """The newest processes that bear the run's stamp, stopped. Those that are not `held` at the end
+    go on: they are not the run's after all."""
+    stopped = _stop_newest(run, spared)
+    try:
+        yield stopped
+    finally:
+        for pid, fd in stopped.items():
+            if pid not in held:
+                system.send(fd, signal.SIGCONT)
+            system.close(fd)
+
+
+def _stop_newest(run: str, spared: set[int]) -> dict[int, int]:
+    """Stops each of them until no new one comes: pid → pidfd."""
+    stopped: dict[int, int] = {}
+    newest = quiet = 0
+    until = time.monotonic() + LONGEST
+    while quiet < QUIET and time.monotonic() < until:
+        seen, newest = newest, system.newest_pid()
+        quiet = quiet + 1 if newest == seen else 0
+        for pid in range(newest, max(newest - BEHIND, 1), -1):
+            fd = _stop(pid, run) if pid not in spared and pid not in stopped else None
+            if fd is not None:
+                stopped[pid], quiet = fd, 0
+    return stopped
+
+
+def _stop(pid: int, run: str) -> int | None:
+    """A pidfd, if this process bears the stamp and is stopped now."""
+    try:
+        fd = system.open_process(pid)
+    except OSError:
+        return None
+    # The stamp is read after the open: what is stopped is what bears it.
+    stopped = system.stamp_of(pid) == run and not system.send(fd, signal.SIGSTOP)
+    if stopped and not system.is_dead(fd):
+        return fd
+    system.close(fd)
+    return None

@@ -1,0 +1,174 @@
+"""Reads a keeper's journal, and asks a keeper to end its run."""
+
+import math
+import os
+from datetime import UTC, datetime
+
+from knell import files
+from knell.core.ports.keepers import Evidence, Journal
+from knell.core.process import LAST_PID, ProcessId
+from knell.core.receipt import Ended, RungRecord, Survivor
+from knell.core.redact import redacted
+from knell.core.seal import fits
+
+SIGNAL_WORDS = {1: "hangup", 2: "interrupt", 9: "kill", 15: "term"}
+LARGEST = 64 * 1024 * 1024  # bytes; ten thousand processes take a tenth of it
+VERSION = 1  # of a journal whose every line is understood here
+MOST = 2**63 - 1  # what the store can hold
+
+
+def read_journal(rundir: str, seal: str = "") -> Journal:
+    """Everything in RUNDIR/journal; a missing, torn or foreign line is passed over.
+
+    With the seal of the run's record, a last line that does not fit it is foreign too: the agent
+    could have written it. Without one it is believed, but proves nothing."""
+    if not rundir:  # an orphan's run may have none
+        return Journal()
+    try:
+        text = files.read(os.path.join(rundir, "journal"), LARGEST)
+    except OSError:
+        return Journal()
+    lines = text.split(b"\n")[:-1]  # an unfinished last line does not count yet
+    book = _Book()
+    for line in lines:
+        word, *fields = os.fsdecode(line).split("\t")
+        reader = getattr(book, f"on_{word}", None)
+        if reader is not None:
+            try:
+                reader(*fields)
+            except (ValueError, TypeError, OverflowError):
+                continue
+    return book.journal(seal)
+
+
+def _process(pid: str, start: str, boot: str, inode: str) -> ProcessId:
+    return ProcessId(_pid(pid), _whole(start), boot, _whole(inode))
+
+
+def _pid(text: str) -> int:
+    return _whole(text, LAST_PID)
+
+
+def _whole(text: str, most: int = MOST) -> int:
+    """A number as a keeper writes one; what is too large for the store was not written by one."""
+    number = int(text)
+    if not 0 <= number <= most:
+        raise ValueError(text)
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+class _Book:
+    def __init__(self) -> None:
+        self.facts: dict[str, object] = {}
+        self.ends: list[tuple[str, str, str]] = []
+        self.rungs: list[RungRecord] = []
+        self.found: dict[int, Ended] = {}
+        self.survivors: dict[int, Survivor] = {}
+        self.kept: dict[int, Survivor] = {}
+        self.kept_ids: list[ProcessId] = []
+        self.evidence: list[Evidence] = []
+
+    def on_keeper(self, pid: str, start: str, boot: str, inode: str, version: str = "1") -> None:
+        self.facts["keeper"] = _process(pid, start, boot, inode)
+        self.facts["version"] = _whole(version)
+
+    def on_born(self, pid: str, start: str, boot: str, inode: str, cgroup: str) -> None:
+        self.facts["process"] = _process(pid, start, boot, inode)
+        self.facts["cgroup"] = cgroup
+
+    def on_failed(self, why: str) -> None:
+        self.facts["failure"] = why
+
+    def on_cause(self, cause: str, began: str = "0") -> None:
+        at = _seconds(began)
+        self.facts["cause"], self.facts["began"] = cause, at
+
+    def on_exit(self, word: str, number: str, rss: str, cpu: str) -> None:
+        ended, used, seconds = _whole(number), _whole(rss), _seconds(cpu)
+        self.facts["exit_signal" if word == "signal" else "exit_code"] = ended
+        self.facts["max_rss_kb"], self.facts["cpu_seconds"] = used, seconds
+
+    def on_rung(self, rung: str, at_ms: str) -> None:
+        self.rungs.append(RungRecord(rung, _whole(at_ms), reached=True))
+
+    def on_found(
+        self, pid: str, start: str, inode: str, state: str, via: str, command: str
+    ) -> None:
+        self.found[_pid(pid)] = Ended(_pid(pid), redacted(command), via, "")
+
+    def on_reaped(self, pid: str, word: str, number: str) -> None:
+        how, dead = how_ended(word, _whole(number)), _pid(pid)
+        if self.kept.pop(dead, None):  # spared, and gone by itself: not among the ended
+            return
+        known = self.found.get(dead, Ended(dead, "?", "tree", ""))
+        self.found[dead] = known._replace(ended_by=how)
+        self.survivors.pop(dead, None)
+
+    def on_kept(self, pid: str, start: str, inode: str, state: str, why: str, command: str) -> None:
+        keeper = self.facts.get("keeper")  # its children are in its own PID namespace
+        boot = keeper.boot if isinstance(keeper, ProcessId) else ""
+        process = _process(pid, start, boot, inode)
+        self.kept[process.pid] = Survivor(process.pid, redacted(command), state, why)
+        if why.startswith(("kept", "shared")):
+            self.kept_ids.append(process)
+
+    def on_stuck(
+        self, pid: str, start: str, inode: str, state: str, why: str, command: str
+    ) -> None:
+        self.survivors[_pid(pid)] = Survivor(_pid(pid), redacted(command), state, why)
+
+    def on_left(self, *pids: str) -> None:
+        self.facts["left"] = tuple(_pid(pid) for pid in pids)
+
+    def on_saw(self, word: str, text: str) -> None:
+        self.evidence.append(Evidence(word, text))
+
+    def on_usage(self, rss: str, cpu: str) -> None:
+        used, seconds = _whole(rss), _seconds(cpu)
+        self.facts["run_rss_kb"], self.facts["run_cpu_seconds"] = used, seconds
+
+    def on_ended(self, proof: str, at: str, seal: str = "") -> None:
+        ended = datetime.fromtimestamp(float(at), UTC)
+        self.ends.append((proof, ended.isoformat(timespec="milliseconds"), seal))
+
+    def journal(self, seal: str) -> Journal:
+        for proof, at, word in self.ends:
+            sealed = fits(word, seal)
+            if sealed or not seal:
+                self.facts.update(at=at, ended=True, proven=sealed and proof == "echild")
+                self.survivors.clear()
+        strongest = self.rungs[-1].rung if self.rungs else ""
+        processes = tuple(
+            ended if ended.ended_by else ended._replace(ended_by=strongest or "unknown")
+            for ended in self.found.values()
+            if ended.pid not in self.survivors
+        )
+        if self.facts.get("version", VERSION) != VERSION:  # its lines may mean something else
+            self.facts["proven"] = False
+        return Journal(
+            rungs=tuple(self.rungs),
+            processes=processes,
+            survivors=tuple(self.survivors.values()),
+            kept=tuple(self.kept.values()),
+            kept_ids=tuple(self.kept_ids),
+            evidence=tuple(self.evidence),
+            **self.facts,  # pyright: ignore[reportArgumentType] - keys are written just above
+        )
+
+
+def how_ended(word: str, number: int) -> str:
+    if word == "signal":
+        return SIGNAL_WORDS.get(number, f"signal {number}")
+    return f"exit {number}"
+
+
+def ask_end(rundir: str, grace: float) -> None:
+    """Leaves the grace where the keeper looks for it; also cancels one that has not started."""
+    files.overwrite(os.path.join(rundir, "end"), str(grace).encode())

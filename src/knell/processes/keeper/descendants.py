@@ -1,0 +1,189 @@
+"""Which processes descend from the keeper, and which of them it must spare.
+
+Part of the keeper: standard library only, no import of knell.
+"""
+
+# For proc.tmux_servers: loaded now, because an upgrade may move it until the agent ends.
+import _socket  # noqa: F401 # pyright: ignore[reportUnusedImport]
+import os
+
+import panes
+from machine import proc
+from proc import Process
+
+CALM_LOOKS = 3  # scans in a row that must find nothing when ECHILD cannot be had
+OTHER_RUN = "the keeper of another run"
+OTHER_PANE = "another's pane"
+SHARED = "shared with another session"
+
+
+class Descendants:
+    """The descendants of one keeper."""
+
+    def __init__(self, keeper: int, rundir: str, rules: list[str], mark: str) -> None:
+        self.keeper = keeper
+        self.mark = mark  # the WINDOWID of the run
+        self.rundir = rundir
+        self.run = os.path.basename(rundir)
+        split = [rule.split(":", 2) for rule in rules]
+        self.keep = [pattern for word, _, pattern in split if word == "keep"]
+        self.shared = [(programs, pattern) for word, programs, pattern in split if word != "keep"]
+        self.agent = 0  # its pid: no rule spares the agent itself
+        self.found: list[Process] = []
+        self.spared: list[tuple[Process, str]] = []
+        self.calm = 0
+        self.servers: list[int] | None = None  # tmux servers, asked for once
+        if rules:
+            matches("", "*")  # loads fnmatch now
+
+    def walk(self) -> list[Process]:
+        """Every descendant that is this run's to end."""
+        self.found, self.spared = [], []
+        helpers: list[Process] = []
+        self.collect(self.keeper, helpers)
+        for pane in self.panes_elsewhere():
+            self.found.append(pane)
+            self.collect(pane.pid, helpers)
+        self.decide(helpers)
+        return self.found
+
+    def decide(self, helpers: list[Process]) -> None:
+        """Judges helpers that others may use, last: only now it is known which are our own."""
+        mine = {process.pid for process in (*self.found, *helpers)}
+        while helpers:
+            helper = helpers.pop()
+            if self.in_use(helper, mine):
+                self.spared.append((helper, SHARED))
+            else:
+                self.found.append(helper)
+                self.collect(helper.pid, helpers)
+
+    def collect(self, root: int, helpers: list[Process], server: int = 0) -> None:
+        """Sorts everything below `root`; a helper that others may use is left undecided."""
+        todo = [(root, server)]  # what to look below, and the tmux server whose panes these are
+        while todo:
+            parent, server = todo.pop()
+            for pid in self.children(parent):
+                process = self.process(pid)
+                if process:
+                    todo += self.sort(process, server, helpers)
+
+    def sort(self, process: Process, server: int, helpers: list[Process]) -> list[tuple[int, int]]:
+        """Whose it is. Returns it if what is below it is to be sorted too."""
+        why = self.spare_reason(process, server)
+        if why:
+            self.spared.append((process, why))
+            return []
+        if self.patterns_shared(process) and process.pid != self.agent:
+            helpers.append(process)
+            return []
+        if self.serves_others(process):
+            self.spared.append((process, panes.SERVES_OTHERS))
+            return [(process.pid, process.pid)]
+        self.found.append(process)
+        return [(process.pid, 0)]
+
+    def children(self, pid: int) -> list[int]:
+        return proc.children(pid)
+
+    def process(self, pid: int) -> Process | None:
+        return proc.live_process(pid)
+
+    def spare_reason(self, process: Process, server: int) -> str:
+        if process.pid == self.agent:
+            return ""
+        if is_other_keeper(process, self.rundir):
+            return OTHER_RUN
+        if server and not self.owns_pane(server, process.pid):
+            return OTHER_PANE
+        for pattern in self.keep:
+            if matches(process.command(), pattern):
+                return "kept: " + pattern
+        return ""
+
+    def patterns_shared(self, process: Process) -> list[tuple[str, str]]:
+        """The rules under which this may be a vendor's helper that serves several sessions."""
+        return [rule for rule in self.shared if matches(process.command(), rule[1])]
+
+    def in_use(self, helper: Process, mine: set[int]) -> bool:
+        """Whether a process outside `mine` runs a program that the helper serves."""
+        rules = self.patterns_shared(helper)
+        programs = {program for names, _ in rules for program in names.split(",")}
+        for pid in set(proc.pids()) - mine:
+            if any(os.path.basename(part) in programs for part in proc.argv_of(pid)[:2]):
+                user = proc.live_process(pid)
+                if user and not self.patterns_shared(user):  # a helper does not need a helper
+                    return True
+        return False
+
+    def serves_others(self, process: Process) -> bool:
+        """Whether it is a tmux server with panes that are not this run's."""
+        if not panes.is_tmux_server(process):
+            return False
+        held = [self.process(pid) for pid in self.children(process.pid)]
+        return any(self.spare_reason(pane, process.pid) for pane in held if pane)
+
+    def owns_pane(self, server: int, pane: int) -> bool:
+        both = proc.environment_of(server), proc.environment_of(pane)
+        return panes.owns_pane(self.run, self.mark, *both, is_own_server=True)
+
+    def panes_elsewhere(self) -> list[Process]:
+        """Panes that the run opened in tmux servers of others; no child of ours tells of them."""
+        if self.servers is None:  # a thousand keepers that end at once would be too many clients
+            self.servers = proc.tmux_servers()
+        below = {process.pid for process, _ in self.spared} | {p.pid for p in self.found}
+        found = [
+            self.process(pane)
+            for server in self.servers
+            if server not in below
+            for pane in self.children(server)
+            if self.opened(pane)
+        ]
+        return [pane for pane in found if pane and not self.spare_reason(pane, 0)]
+
+    def opened(self, pane: int) -> bool:
+        """Whether the run opened this pane in a tmux server of another."""
+        env = proc.environment_of(pane)
+        return panes.owns_pane(self.run, self.mark, {}, env, is_own_server=False)
+
+    def other_keepers(self, session: int) -> list[Process]:
+        """Keepers of other runs that share this session, and so the terminal."""
+        return [p for p, why in self.spared if why == OTHER_RUN and p.sid == session]
+
+    def others_left(self) -> bool:
+        """Whether something of the run lives that is no child of ours, once no child is left."""
+        return bool(self.panes_elsewhere())
+
+    def note(self) -> None:
+        """Remembers who lives, where the kernel does not: a keeper that adopts need not."""
+
+    def next_note(self) -> int | None:
+        """Milliseconds until then; None: never."""
+
+    def kill_groups(self) -> None:
+        """Ends whole groups at once, where a process may hop away from a signal of its own."""
+
+    def only_spared_left(self) -> bool:
+        """True once several looks in a row found spared processes and nothing else."""
+        if not self.spared:
+            self.calm = 0
+            return False
+        self.calm = 0 if self.walk() else self.calm + 1
+        return self.calm >= CALM_LOOKS
+
+
+def is_other_keeper(process: Process, rundir: str) -> bool:
+    """Whether this is the keeper of another run, by its own journal, not by its name."""
+    argv = proc.argv_of(process.pid)
+    for at, script in enumerate(argv[:-1]):
+        directory = argv[at + 1]
+        if script.endswith("/keeper.py") and directory != rundir:
+            first = proc.read(directory + "/journal").split(b"\n", 1)[0].split(b"\t")
+            return first[:3] == [b"keeper", str(process.pid).encode(), str(process.start).encode()]
+    return False
+
+
+def matches(command: str, pattern: str) -> bool:
+    import fnmatch  # only when a rule exists: it costs more than the rest of this file
+
+    return fnmatch.fnmatchcase(command, pattern)

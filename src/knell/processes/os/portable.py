@@ -1,0 +1,236 @@
+"""POSIX and psutil: the same functions as linux.py, for systems without pidfds, /proc and cgroups.
+
+On macOS the base is darwin.py, elsewhere portable_proc.py. A handle is a number that stands for an
+identity; each signal looks at it just before. An ending can only find nothing, and prove nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from knell.core.errors import WorldError
+from knell.core.process import Alive, Ancestor, Gone, ProcessId, Unknown
+from knell.processes.os import proc
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+if sys.platform == "darwin":
+    from knell.processes.os import darwin as base
+else:
+    from knell.processes.os import portable_proc as base
+
+LAYER = base.LAYER
+# Seconds after KILL was due before knell stops waiting for a keeper. It scans the machine, and
+# only it knows whom it has seen: whoever takes over from outside finds less.
+TAKEOVER = 30.0
+KEEPER_WORDS = ("--layer", LAYER, base.LIBRARY)
+ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
+DENIED = proc.DENIED
+FIRST_NAP = 0.001  # seconds; each is twice as long as the one before
+
+Process = proc.Process
+boot_id, here = functools.cache(base.boot_id), functools.cache(base.here)
+pids, stat_of, argv_of = base.pids, base.stat_of, base.argv_of
+environment_of, printable, machine_id = base.environment_of, proc.printable, base.machine_id
+
+_held: dict[int, ProcessId] = {}
+_handles = itertools.count(1)
+
+
+# -- which process --------------------------------------------------------------------------------
+
+
+def identify(pid: int) -> ProcessId | None:
+    """The full identity of the process that has this pid now; None when none has."""
+    try:
+        stat = stat_of(pid) if pid > 0 else None
+    except OSError:
+        return None
+    return ProcessId(pid, stat.start, here(), stat.unique) if stat else None
+
+
+def me() -> ProcessId:
+    found = identify(os.getpid())
+    if found is None:  # cannot be: we are running
+        raise ProcessLookupError(os.getpid())
+    return found
+
+
+def look(process: ProcessId) -> Alive | Gone | Unknown:
+    """Whether exactly that process lives. A zombie is dead, though it is not reaped."""
+    if process.boot != here():
+        same_boot = process.boot.partition("/")[0] == boot_id()
+        return Unknown(ELSEWHERE) if same_boot else Gone("rebooted")
+    try:
+        stat = stat_of(process.pid)
+    except OSError as error:
+        return Unknown(error.strerror or str(error) or "cannot look")
+    if stat is None:
+        return Gone()
+    other = stat.unique and process.inode and stat.unique != process.inode
+    if stat.start != process.start or other:
+        return Gone("reused")
+    return Gone() if base.is_zombie(stat) else Alive(process, stat.state)
+
+
+def open_process(pid: int) -> int:
+    """A handle of whoever has this pid now; ProcessLookupError if nobody has."""
+    found = identify(pid)
+    if found is None:
+        raise ProcessLookupError(pid)
+    return _hold(found)
+
+
+def open_verified(process: ProcessId) -> int | None:
+    """A handle of exactly that process, or None: gone, or another by now."""
+    if process.pid <= 1 or process.boot != here():
+        return None
+    seen = look(process)
+    if isinstance(seen, Unknown):
+        raise WorldError(f"cannot look at process {process.pid}: {seen.why}")
+    return _hold(process) if isinstance(seen, Alive) else None
+
+
+def _hold(process: ProcessId) -> int:
+    handle = next(_handles)
+    _held[handle] = process
+    return handle
+
+
+def close(handle: int) -> None:
+    _held.pop(handle, None)
+
+
+def number_of(handle: int) -> int:
+    """A number that no other process has until the next boot; 0 where there is none."""
+    return _held[handle].inode
+
+
+def is_dead(handle: int) -> bool:
+    return isinstance(look(_held[handle]), Gone)
+
+
+def send(handle: int, number: int) -> str:
+    """Signals the process of a handle, if it is still that one; returns "", or why it was refused.
+
+    It is looked at just before. A pid that changed hands within these microseconds would be hit
+    (docs/promise.md); on macOS the kernel itself compares."""
+    process = _held[handle]
+    seen = look(process)
+    if not isinstance(seen, Alive):
+        return seen.why if isinstance(seen, Unknown) else ""
+    return base.kill(process.pid, number, process.inode)
+
+
+class LookedForExits:
+    """Waits until one of many processes ends, by looking at them again and again."""
+
+    def wait(self, handles: Collection[int], seconds: float, news: int = -1) -> set[int]:
+        """Those that have ended, and `news`, another file, if something can be read there."""
+        until, pause = time.monotonic() + seconds, FIRST_NAP
+        while True:
+            ended = {one for one in handles if one in _held and is_dead(one)}
+            left = until - time.monotonic()
+            pids = [_held[one].pid for one in handles if one in _held]
+            nap = 0.0 if ended else max(0.0, min(left, left if base.IS_WOKEN else pause))
+            told = base.nap(pids, nap, news)
+            if ended or told or left <= 0:
+                return ended | ({news} if told else set())
+            pause *= 2
+
+
+Exits = LookedForExits
+
+
+def stop_group(_handle: int) -> bool:
+    """Stops the group that this process leads or led. Without a pidfd its number may be a
+    stranger's by now, so no group is stopped."""
+    return False
+
+
+def newest_pid() -> int:
+    """The number that was given last; 0 if that cannot be read."""
+    return 0
+
+
+def numbers_in_turn() -> int:
+    """How many pids are given before one comes again; 0 if that cannot be read."""
+    return 0
+
+
+# -- what is known of it --------------------------------------------------------------------------
+
+
+def command_of(pid: int) -> str:
+    """Its command line for people: one line, printable, not too long, without secrets."""
+    try:
+        stat = stat_of(pid)
+    except OSError:
+        stat = None
+    from knell.core.redact import redacted  # `list` asks for no command line
+
+    return redacted(stat.command()) if stat else "[?]"
+
+
+def stamp_of(pid: int) -> str | None:
+    """The run id in its environment; None without one, or where we may not look."""
+    return environment_of(pid).get("KNELL_RUN")
+
+
+def variable_of(pid: int, name: str) -> str | None:
+    return environment_of(pid).get(name)
+
+
+def cwd_of(pid: int) -> str:
+    return base.cwd_of(pid)
+
+
+def owner_of(pid: int) -> int | None:
+    """The user id under which it runs."""
+    return base.owner_of(pid)
+
+
+def lists_children() -> bool:
+    """Whether the kernel keeps a list of each process's children: else keepers must scan."""
+    return False
+
+
+def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
+    """Parent, grandparent, … of a process, or of ourselves, up to init."""
+    line = base.line_of(os.getpid() if pid is None else pid)
+    return tuple(one.ppid for one in line if one.ppid > 1)
+
+
+def lineage() -> tuple[Ancestor, ...]:
+    """This process and those above it, up to init."""
+    return tuple(map(_ancestor, base.line_of(os.getpid())))
+
+
+def describe(pid: int) -> Ancestor | None:
+    stat = stat_of(pid)
+    return _ancestor(stat) if stat else None
+
+
+def _ancestor(one: Process) -> Ancestor:
+    return Ancestor(one.pid, one.name, one.sid, one.tty, one.start)
+
+
+def cgroup_of(_pid: int | str) -> str | None:
+    return None
+
+
+def cgroup_run() -> str:
+    """The run in whose cgroup this process is; empty if it is in none."""
+    return ""
+
+
+def obeys_hangup_only(_pid: int) -> bool:
+    """Whether it leads a session and ignores TERM but not HUP, as the shell of a pane does. Which
+    signals a process ignores is not told here: a shell is ended by the next rung."""
+    return False

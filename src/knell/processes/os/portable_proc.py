@@ -1,0 +1,285 @@
+"""One process, as psutil and POSIX show it: for portable.py, and for keepers of that layer.
+
+Keepers import it too: the standard library, psutil and proc.py, no import of knell.
+Only this file, portable_use.py and tests import psutil.
+"""
+
+import os
+import select
+import sys
+
+import psutil
+from psutil import _psposix
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
+
+if __package__:
+    from knell.processes.os import panes, proc
+    from knell.processes.os.proc import Process, signal
+else:  # in a keeper, which has this folder on its path
+    import panes
+    import proc
+    from proc import Process, signal
+
+LAYER = "portable"
+IS_WOKEN: bool = False  # whether an exit ends a nap
+LIBRARY = os.path.dirname(os.path.dirname(psutil.__file__))  # where a keeper finds psutil
+STATES = {
+    psutil.STATUS_RUNNING: "R",
+    psutil.STATUS_SLEEPING: "S",
+    psutil.STATUS_IDLE: "I",
+    psutil.STATUS_DISK_SLEEP: "D",
+    psutil.STATUS_STOPPED: "T",
+    psutil.STATUS_TRACING_STOP: "t",
+    psutil.STATUS_ZOMBIE: "Z",
+    psutil.STATUS_DEAD: "X",
+}
+LONGEST_NAP = 0.02  # seconds: exits are found by looking again
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+UNSEEN = (psutil.Error, OSError)
+
+pids, read = psutil.pids, proc.read
+
+
+class SeenProcess(Process):
+    """What `Process` is on Linux. What is seldom asked for is looked up when it is."""
+
+    __slots__ = ()
+
+    def __init__(self, seen: psutil.Process) -> None:
+        """psutil.NoSuchProcess, if it has gone."""
+        itself: Any = getattr(seen, "_proc")  # noqa: B009 - its ppid() looks twice for a reuse
+        with seen.oneshot():
+            self.pid, self.ppid = seen.pid, int(itself.ppid())
+            self.state = STATES.get(seen.status(), "?")
+            self.start = start_of(seen)
+            try:
+                self.name = seen.name()
+                used = seen.cpu_times()
+                self.ticks = round((used.user + used.system) * TICKS)
+                below = getattr(used, "children_user", 0.0) + getattr(used, "children_system", 0.0)
+                self.childrens_ticks = round(below * TICKS)
+            except (psutil.AccessDenied, psutil.ZombieProcess):
+                self.name, self.ticks, self.childrens_ticks = "?", 0, 0
+        self.pgid, self.sid = number(os.getpgid, self.pid), number(os.getsid, self.pid)
+
+    @property
+    def tty(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - asked for seldom
+        return terminal_of(self.pid)
+
+    @property
+    def front(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - the same
+        return front_of(self.pid)
+
+    @property
+    def pages(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - the same
+        try:
+            return psutil.Process(self.pid).memory_info().rss // PAGE
+        except UNSEEN:
+            return 0
+
+    def command(self) -> str:
+        line = " ".join(argv_of(self.pid)) or f"[{self.name}]"
+        return proc.printable(line[: proc.COMMAND_LIMIT])
+
+
+def number(ask: "Callable[[int], int]", pid: int) -> int:
+    """Its group or session; 0 if the system does not tell, as macOS of a zombie."""
+    try:
+        return ask(pid)
+    except OSError:
+        return 0
+
+
+def start_of(seen: psutil.Process) -> int:
+    """When it began, in clock ticks. On Linux the same number as in /proc/PID/stat: what psutil
+    shows to everybody moves with the clock, what it compares processes by does not."""
+    began: float | None = getattr(seen, "_ident")[1]  # noqa: B009 - it has no public name
+    return round(began * TICKS) if began else 0
+
+
+def stat_of(pid: int) -> Process | None:
+    """None when there is no such process; OSError when the look itself failed."""
+    try:
+        return SeenProcess(psutil.Process(pid))
+    except psutil.NoSuchProcess:
+        return None
+    except psutil.Error as error:
+        raise PermissionError(str(error)) from error
+
+
+def live_process(pid: int) -> Process | None:
+    """The process, or None if it is gone, or dead and only waiting to be reaped."""
+    try:
+        process = stat_of(pid)
+    except OSError:
+        return None
+    return None if process is None or is_zombie(process) else process
+
+
+def is_zombie(process: Process) -> bool:
+    """Whether all of it is dead, and not only its main thread."""
+    if process.state not in "ZX":
+        return False
+    try:
+        return psutil.Process(process.pid).num_threads() <= 1
+    except UNSEEN:
+        return True
+
+
+def line_of(pid: int) -> list[Process]:
+    """The process and those above it, up to init."""
+    line: list[Process] = []
+    while pid and (process := stat_of(pid)) and pid not in [one.pid for one in line]:
+        line.append(process)
+        pid = process.ppid
+    return line
+
+
+def children(pid: int) -> list[int]:
+    return [process.pid for process in everybody() if process.ppid == pid]
+
+
+def everybody(since: int = 0) -> list[Process]:
+    """All that are not dead, by one scan, without those that began before: the newest first,
+    because one that hops from pid to pid must be looked at as soon as it is listed."""
+    found = [_seen(pid, since) for pid in sorted(pids(), reverse=True)]
+    return [process for process in found if process and not is_zombie(process)]
+
+
+def _seen(pid: int, since: int) -> Process | None:
+    try:
+        seen = psutil.Process(pid)
+        return SeenProcess(seen) if start_of(seen) >= since else None
+    except psutil.Error:
+        return None
+
+
+def since(process: Process) -> int:
+    """What `everybody` may leave out for the descendants of this one: where a start is counted
+    from the clock, which may be put back, nothing."""
+    return process.start if sys.platform == "linux" else 0
+
+
+def argv_of(pid: int) -> tuple[str, ...]:
+    """Its command line; empty for kernel threads, zombies and whatever cannot be read."""
+    try:
+        return tuple(psutil.Process(pid).cmdline())
+    except UNSEEN:
+        return ()
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """As it was when its program started; empty where we may not look."""
+    try:
+        return psutil.Process(pid).environ()
+    except UNSEEN:
+        return {}
+
+
+def cwd_of(pid: int) -> str:
+    try:
+        return psutil.Process(pid).cwd()
+    except UNSEEN:
+        return ""
+
+
+def owner_of(pid: int) -> int | None:
+    """The user id under which it runs."""
+    try:
+        return psutil.Process(pid).uids().effective
+    except UNSEEN:
+        return None
+
+
+def terminal_of(pid: int) -> int:
+    """The number of its controlling device; 0 without one. psutil knows only the terminals that
+    were there when it was asked first."""
+    forget: Any = getattr(_psposix.get_terminal_map, "cache_clear", tuple)
+    forget()
+    try:
+        path = psutil.Process(pid).terminal()
+        return os.stat(path).st_rdev if path else 0
+    except UNSEEN:
+        return 0
+
+
+def front_of(pid: int) -> int:
+    """The process group in front on its terminal; 0 if `ps` does not tell."""
+    import subprocess
+
+    argv = ["ps", "-o", "tpgid=", "-p", str(pid)]
+    try:
+        told = subprocess.run(argv, capture_output=True, check=False, timeout=5).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    return max(0, int(told)) if told.lstrip(b"-").isdigit() else 0
+
+
+def tmux_servers() -> list[int]:
+    return [process.pid for process in everybody() if panes.is_tmux_server(process)]
+
+
+def boot_id() -> str:
+    """Of this boot, where the system has one. Else nothing: a process is then told from those of
+    another boot by its pid and its start."""
+    return proc.boot_id()
+
+
+def here() -> str:
+    """The boot and, on Linux, our PID namespace: only within both a pid means the same process."""
+    return proc.here() if sys.platform == "linux" else f"{boot_id()}/0"
+
+
+def identity(pid: int) -> tuple[int, int, str, int]:
+    """Of ourselves or an unreaped child, which has one even if it is dead already."""
+    try:
+        process = stat_of(pid)
+    except OSError:
+        process = None
+    return (pid, process.start if process else 0, here(), 0)
+
+
+def send(process: Process, number: int) -> str:
+    """Signals that process; returns why it could not, or nothing.
+
+    It is looked at just before. A pid that changed hands within these microseconds would be hit:
+    without a pidfd no program can do better."""
+    now = live_process(process.pid)
+    if now is None or now.start != process.start or process.pid <= 1:
+        return ""
+    return kill(process.pid, number, 0)
+
+
+def kill(pid: int, number: int, _unique: int) -> str:
+    """Signals whoever has this pid: only a look just before says who that is."""
+    why = kill_once(pid, number)
+    if not why and number in (signal.SIGTERM, signal.SIGHUP):  # a stopped process takes neither
+        return kill_once(pid, signal.SIGCONT)
+    return why
+
+
+def kill_once(pid: int, number: int) -> str:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return ""  # gone in the meantime
+    except PermissionError:
+        return proc.DENIED
+    except OSError as error:
+        return error.strerror or "refused"
+    return ""
+
+
+def nap(_pids: "Collection[int]", seconds: float, news: int) -> bool:
+    """Waits, but not if there is something to read; whether there is."""
+    return bool(select.select([news] if news >= 0 else [], [], [], min(seconds, LONGEST_NAP))[0])
+
+
+def machine_id() -> str:
+    """The same at each boot; empty if it has none."""
+    return proc.read("/etc/machine-id").strip().decode(errors="replace")

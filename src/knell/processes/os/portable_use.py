@@ -1,0 +1,152 @@
+"""POSIX and psutil: what processes use: files, mounts, sockets, memory, and news of a directory."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import psutil
+
+from knell.processes.os.portable_proc import TICKS, UNSEEN
+
+ESTABLISHED, CLOSE_WAIT, LISTEN = b"ESTABLISHED", b"CLOSE_WAIT", b"LISTEN"
+MEGABYTE = 1024 * 1024
+
+
+class SeenSocket(NamedTuple):
+    state: bytes
+    port: int  # on our side
+    inode: bytes  # its two addresses, in place of a number that only Linux has
+
+
+def _seen(pid: int) -> psutil.Process:
+    """The errors of the system, so that callers need not know psutil."""
+    try:
+        return psutil.Process(pid)
+    except psutil.NoSuchProcess as error:
+        raise ProcessLookupError(pid) from error
+
+
+def files_of(pid: int) -> Iterator[tuple[str, str]]:
+    """(cwd, exe or open file; path). PermissionError where we may not look."""
+    process = _seen(pid)
+    try:
+        yield "cwd", process.cwd()
+        yield "exe", process.exe()
+        for file in process.open_files():
+            yield "open file", file.path
+    except psutil.NoSuchProcess as error:
+        raise ProcessLookupError(pid) from error
+    except psutil.AccessDenied as error:
+        raise PermissionError(pid) from error
+
+
+def written_below(pid: int, folder: str) -> list[str]:
+    """The regular files below a folder that it has open for writing, or, where the system does not
+    say how, at all. PermissionError where we may not look."""
+    top = folder.rstrip("/") + "/"
+    try:
+        files = _seen(pid).open_files()
+    except psutil.NoSuchProcess as error:
+        raise ProcessLookupError(pid) from error
+    except psutil.AccessDenied as error:
+        raise PermissionError(pid) from error
+    return [f.path for f in files if f.path.startswith(top) and getattr(f, "mode", "w") != "r"]
+
+
+def open_descriptors() -> int:
+    """How many files this process has open."""
+    return psutil.Process().num_fds()
+
+
+def directory_of(pid: int, how: str) -> tuple[int, int]:
+    """Device and inode of its cwd; (0, 0) if unknown."""
+    try:
+        found = os.stat(psutil.Process(pid).cwd() if how == "cwd" else "")
+    except UNSEEN:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
+
+
+def mapped_files(pid: int) -> bytes:
+    """One line for each mapping, the path last; nothing where the system does not tell."""
+    process = _seen(pid)
+    ask: Any = getattr(process, "memory_maps", tuple)
+    try:
+        paths = [os.fsencode(one.path) for one in ask()]
+    except psutil.NoSuchProcess as error:
+        raise ProcessLookupError(pid) from error
+    except psutil.AccessDenied as error:
+        raise PermissionError(pid) from error
+    return b"".join(b" " + path.replace(b"\n", b"\\012") + b"\n" for path in paths)
+
+
+def mount_points() -> list[str]:
+    return [one.mountpoint for one in psutil.disk_partitions(all=True)]
+
+
+def tcp_sockets() -> Iterator[SeenSocket]:
+    """Every TCP socket of the machine, or of the processes that we may look into."""
+    try:
+        yield from map(_socket, psutil.net_connections("tcp"))
+    except psutil.AccessDenied:
+        for pid in psutil.pids():
+            yield from map(_socket, _connections(pid))
+
+
+def _socket(one: Any) -> SeenSocket:
+    return SeenSocket(one.status.encode(), one.laddr.port, repr((one.laddr, one.raddr)).encode())
+
+
+def _connections(pid: int) -> list[Any]:
+    try:
+        return psutil.Process(pid).net_connections("tcp")
+    except UNSEEN:
+        return []
+
+
+def sockets_of(pid: int) -> set[bytes]:
+    """The addresses of those that it has open; none where we may not look."""
+    return {_socket(one).inode for one in _connections(pid)}
+
+
+def tcp_connections() -> None:
+    """How many bytes each connection has carried: nobody tells that here."""
+
+
+def bytes_moved(pid: int) -> int | None:
+    """How many bytes it has read and written so far, files, pipes and terminals; None: unknown."""
+    try:
+        counted = getattr(psutil.Process(pid), "io_counters", lambda: None)()
+        return counted.read_chars + counted.write_chars if counted else None
+    except (*UNSEEN, AttributeError):
+        return None
+
+
+def memory_free_mb() -> float | None:
+    """What programs may allocate without making others swap."""
+    return psutil.virtual_memory().available / MEGABYTE
+
+
+def machine_ticks() -> tuple[int, int]:
+    """The idle ticks of all processors since boot, and all ticks."""
+    used = psutil.cpu_times()
+    idle = used.idle + getattr(used, "iowait", 0.0)
+    guests = getattr(used, "guest", 0.0) + getattr(used, "guest_nice", 0.0)
+    return round(idle * TICKS), round((sum(used) - guests) * TICKS)  # guests count as users too
+
+
+def watch_directory(folder: str) -> int:
+    """A file descriptor that is readable once something new is in it; -1 if there is none."""
+    if sys.platform != "darwin":
+        return -1
+    from knell.processes.os import darwin
+
+    return darwin.watch_directory(folder)
+
+
+def take_news(fd: int) -> None:
+    """Takes what a watched directory has told, so that the next wait waits again."""
+    from knell.processes.os import darwin
+
+    darwin.take_news(fd)

@@ -1,0 +1,114 @@
+"""Every process of the machine in one scan, and what one scan answers."""
+
+from collections.abc import Sequence
+
+from knell.core.process import FoundProcess, ProcessId
+from knell.core.redact import redacted
+from knell.processes.os import panes, system
+
+
+class Table:
+    """A snapshot. It can show that something lives, never that nothing does."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, system.Process] = {}
+        self.children: dict[int, list[int]] = {}
+        self._stamps: dict[str, list[int]] | None = None
+        self._commands: dict[int, str] = {}
+        for pid in system.pids():
+            try:
+                row = system.stat_of(pid)
+            except (OSError, ValueError):
+                continue
+            if row:
+                self.rows[row.pid] = row
+                self.children.setdefault(row.ppid, []).append(row.pid)
+
+    @property
+    def stamps(self) -> dict[str, list[int]]:
+        """Pids by the run id that they inherited; read only when it is asked for."""
+        if self._stamps is None:
+            runs = {pid: run for pid in self.rows if (run := system.stamp_of(pid))}
+            for server in self.tmux_servers():
+                self._forget_brand(server, runs)
+            self._stamps = {}
+            for pid, run in runs.items():
+                self._stamps.setdefault(run, []).append(pid)
+        return self._stamps
+
+    def command(self, pid: int) -> str:
+        """Its command line; read once, since an ending asks for that of every process twice."""
+        if pid not in self._commands:
+            self._commands[pid] = self.rows[pid].command()
+        return self._commands[pid]
+
+    def tmux_servers(self) -> list[int]:
+        return [row.pid for row in self.rows.values() if panes.is_tmux_server(row)]
+
+    def _forget_brand(self, server: int, runs: dict[int, str]) -> None:
+        """A tmux server stamps all its panes, also those that others have opened in it."""
+        brand = runs.get(server)
+        below = self.children.get(server, ()) if brand else ()
+        own = system.environment_of(server) if below else {}
+        others = [p for p in below if not panes.has_same_client(own, system.environment_of(p))]
+        for pid in (server, *self.family(others, set())) if others else ():
+            if runs.get(pid) == brand:
+                del runs[pid]
+
+    def row(self, process: ProcessId) -> system.Process | None:
+        """Exactly that process, also if it is dead and not reaped; None if it is not listed."""
+        row = self.rows.get(process.pid)
+        return row if row and process.same_as(identity_of(row)) else None
+
+    def start(self, pid: int) -> int | None:
+        """When the process that has this number began; None if there is none."""
+        return self.rows[pid].start if pid in self.rows else None
+
+    def ancestors(self, pid: int) -> list[int]:
+        """Parent, grandparent, … up to init."""
+        chain: list[int] = []
+        while (row := self.rows.get(pid)) and row.ppid and row.ppid not in chain:
+            chain.append(row.ppid)
+            pid = row.ppid
+        return chain
+
+    def family(self, roots: Sequence[int], without: set[int]) -> list[int]:
+        """These processes and all below them; `without` others and all below those."""
+        found = list(dict.fromkeys(roots))
+        seen = {*found, *without}
+        for pid in found:  # grows while it is walked
+            fresh = [child for child in self.children.get(pid, ()) if child not in seen]
+            seen.update(fresh)
+            found += fresh
+        return found
+
+
+def identity_of(row: system.Process) -> ProcessId:
+    return ProcessId(row.pid, row.start, system.here())
+
+
+def member(row: system.Process, via: str, known: ProcessId | None = None) -> FoundProcess:
+    """One line of the table as a process that was found; `known` has more than a scan can tell."""
+    command = redacted(row.command())
+    return FoundProcess(known or identity_of(row), command, via, row.ppid, row.state)
+
+
+def stamped() -> dict[str, list[ProcessId]]:
+    """Every stamped process of the machine that we may look into, by run id."""
+    table = Table()
+    return {
+        run: [identity_of(table.rows[pid]) for pid in pids] for run, pids in table.stamps.items()
+    }
+
+
+def all_processes() -> list[FoundProcess]:
+    return [member(row, "table") for row in Table().rows.values()]
+
+
+def foreground(pid: int) -> tuple[int, ...]:
+    """The processes that may read what is typed on this one's terminal, oldest first."""
+    stat = system.stat_of(pid)
+    if stat is None or stat.front <= 0:
+        return ()
+    rows = [row for row in Table().rows.values() if row.pgid == stat.front]
+    return tuple(row.pid for row in sorted(rows, key=lambda row: (row.start, row.pid)))

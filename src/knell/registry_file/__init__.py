@@ -1,0 +1,1 @@
+"""Files of other programs that knell keeps in step with its own store."""

@@ -1,0 +1,233 @@
+"""The ends of runs: which process may end a run, how far it has come, and what is kept of it.
+
+Each method is one transaction, for one run or for many, because every commit waits for the disk.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from knell.core.ports.store import (
+    Claim,
+    ClaimRequest,
+    End,
+    HeldByOther,
+    Over,
+    ReceiptQuery,
+    RunRecord,
+    StoredReceipt,
+    Won,
+)
+from knell.core.process import ProcessId
+from knell.core.run import Ending, Happening, Orphan, Outcome, Run, step
+from knell.stores import records
+from knell.stores.runs import AT_END, affects_a_team, known_run, put_orphans
+from knell.stores.transactions import FULL, NORMAL, Part
+
+if TYPE_CHECKING:
+    from knell.core.agent import Agent
+    from knell.core.codes import Notice
+    from knell.core.receipt import Receipt
+
+# May find one that another agent has taken over: orchestrator.py looks again.
+_HAS_TASKS = "SELECT 1 FROM orchestrator_task WHERE assigned_agent = :agent OR task_id = :task"
+_TOLD_AT_END = ("by", "reason", "outcome", "detail")
+_SEARCH = (
+    "SELECT p.id, p.at, p.data FROM receipts p"
+    " JOIN runs r ON r.id = p.run JOIN agents a ON a.name = r.agent"
+)
+_SEARCHED = (
+    "(r.agent || ' ' || a.kind || ' ' || a.tag || ' ' || a.team || ' ' || a.task || ' ' || a.cwd"
+    " || ' ' || r.id || ' ' || coalesce(r.outcome, '') || ' ' || r.ended_by || ' ' || r.reason"
+    " || ' ' || coalesce(json_extract(p.data, '$.proof'), '')"
+    " || ' ' || coalesce(json_extract(p.data, '$.death.sentence'), ''))"
+)
+
+
+class SqliteEndings(Part):
+    def claim(self, asked: Sequence[ClaimRequest], owner: ProcessId) -> list[Claim]:
+        """Of any number of processes that claim a run at once, one wins. The claim of an owner
+        that is known to be dead passes on to one of them."""
+        if not asked:
+            return []
+        with self._file.writing(FULL):
+            return [self._claim(one, owner) for one in asked]
+
+    def _claim(self, asked: ClaimRequest, owner: ProcessId) -> Claim:
+        known, ending = known_run(self._file, asked.run), asked.ending
+        if not known.live:
+            return Over(known)
+        mine = known.owner is not None and known.owner.same_as(owner)
+        if known.owner and not mine and not (asked.dead and known.owner.same_as(asked.dead)):
+            return HeldByOther(known)
+        state = step(known.state, Happening.END_ASKED)
+        # The first claim decided what the ending is called; only a kill overrules it.
+        if known.ending and not mine and ending.outcome is not Outcome.KILLED:
+            ending = known.ending
+        ending = _with_wishes(ending, known.ending)
+        process = records.process_text(owner)
+        now = {"owner": process, "ending": ending._asdict()}
+        self._file.update("instances", {"run": known.id}, state=state, **now)
+        told = {"by": ending.by, "reason": ending.reason, "outcome": ending.outcome}
+        self._file.write_event("life.stopping", known.agent, known.id, told | {"owner": process})
+        return Won(known._replace(state=state, owner=owner, ending=ending))
+
+    def record_rungs(self, rungs: Sequence[tuple[Run, str]]) -> None:
+        """Records each rung before it is taken. A run that has ended meanwhile is skipped."""
+        if not rungs:
+            return
+        with self._file.writing(NORMAL):
+            for run, rung in rungs:
+                if self._file.update("instances", {"run": run.id}, rung=rung):
+                    self._file.write_event("life.rung", run.agent, run.id, {"rung": rung})
+
+    def spare(self, run: str, receipt: "Receipt") -> None:
+        """The ending failed: the run goes on, and any process may claim it again."""
+        with self._file.writing(FULL):
+            known = known_run(self._file, run)
+            state = step(known.state, Happening.SPARED)
+            self._file.update("instances", {"run": run}, state=state, owner="", ending="", rung="")
+            self._keep(run, receipt)
+            told = {"receipt": receipt.to_json()}
+            self._file.write_event("life.spared", known.agent, known.id, told)
+
+    def end(self, run: Run, receipt: "Receipt", orphans: Sequence[Orphan]) -> "Receipt":
+        """The receipt as it is kept, with the tasks that were handed back.
+
+        Final: ending an ended run changes nothing.
+        """
+        return self.end_all([End(run, receipt, orphans)])[0]
+
+    def end_all(self, ends: Sequence[End]) -> list["Receipt"]:
+        """Ends each of many runs, in one transaction."""
+        if not ends:
+            return []
+        with self._file.writing(FULL):
+            return [self._end(*one) for one in ends]
+
+    def _end(self, run: Run, receipt: "Receipt", orphans: Sequence[Orphan]) -> "Receipt":
+        known = known_run(self._file, run.id)
+        if not known.live:
+            return self.receipt(run.id) or receipt
+        ending = run.ending or known.ending
+        if ending is None:
+            raise ValueError(f"run {run.id} cannot end without an ending")
+        ending = _with_wishes(ending, known.ending)
+        ended = _ended(known, run, ending, self._file.now)
+        self._file.update(
+            "runs",
+            {"id": run.id},
+            **records.whereabouts(ended),
+            rung=ended.rung,
+            ended_at=ended.ended_at,
+            ended_by=ending.by,
+            **{key: getattr(ending, key) for key in AT_END},
+        )
+        self._file.execute("DELETE FROM instances WHERE run = ?", run.id)
+        agent = self._file.one(records.AGENT, records.agent_from, run.agent)
+        tasks, troubles = self._hand_back(ended, ending, agent)
+        receipt = receipt._replace(
+            tasks=(*receipt.tasks, *tasks), warnings=(*receipt.warnings, *troubles)
+        )
+        self._keep(run.id, receipt)
+        if agent:
+            over = ended._replace(owner=None, ending=ending)
+            self._file.changed_runs[run.id] = RunRecord(agent, over, receipt)
+        if orphans:
+            put_orphans(self._file, orphans)
+        told = {"action": "stopped"} | {key: getattr(ending, key) for key in _TOLD_AT_END}
+        told["snapshot"] = records.snapshot(agent, ended) if agent else {}
+        told |= {"tasks": tasks, "death": receipt.death.sentence}
+        self._file.write_event("life.stopped", ended.agent, ended.id, told)
+        return receipt
+
+    def _hand_back(
+        self, run: Run, ending: Ending, agent: "Agent | None"
+    ) -> tuple[tuple[dict[str, str], ...], tuple["Notice", ...]]:
+        """Gives the run's tasks and its seat in a team back; the tasks, and what went wrong."""
+        tasks: tuple[dict[str, str], ...] = ()
+        troubles: tuple[Notice, ...] = ()
+        if self._file.execute(_HAS_TASKS, agent=run.agent, task=run.task).fetchone():
+            from knell.stores.orchestrator import hand_back_tasks
+
+            tasks = hand_back_tasks(self._file, run, ending, agent)
+        if affects_a_team(self._file, run, ""):
+            from knell.stores.teams import end_in_team
+
+            given, troubles = end_in_team(self._file, run, ending)
+            tasks = (*tasks, *given)
+        return tasks, troubles
+
+    def amend(self, receipts: Sequence["Receipt"]) -> None:
+        """Replaces the newest receipt of each run, with what was learned after it was stored."""
+        newest = (
+            "UPDATE receipts SET data = ? WHERE id = (SELECT max(id) FROM receipts WHERE run = ?)"
+        )
+        with self._file.writing(NORMAL):
+            for receipt in receipts:
+                self._file.execute(newest, receipt.to_json(), receipt.run)
+                self._file.changed_runs[receipt.run] = None
+
+    def receipt(self, run: str) -> "Receipt | None":
+        """The newest one, as an ending that failed leaves a receipt too."""
+        return self._file.one(records.RECEIPT, records.receipt_from, run)
+
+    def newest_receipt(self, agent: str) -> "Receipt | None":
+        """The receipt of the agent's newest run that has one."""
+        query = (
+            "SELECT p.data FROM runs r JOIN receipts p ON p.run = r.id"
+            " WHERE r.agent = ? ORDER BY r.seq DESC, p.id DESC LIMIT 1"
+        )
+        return self._file.one(query, records.receipt_from, agent)
+
+    def search(self, query: ReceiptQuery) -> list[StoredReceipt]:
+        """The newest first. Words may stand in any of what people know of an ending."""
+        wanted = {f"word{n}": _pattern(word) for n, word in enumerate(query.words)}
+        tests = [f"{_SEARCHED} LIKE :{name} ESCAPE '\\'" for name in wanted]
+        if query.before:
+            tests.append("p.id < :before")
+        if query.with_worktree:
+            tests.append("json_extract(p.data, '$.cleaning.worktree') != ''")
+        where = f"WHERE {' AND '.join(tests)}" if tests else ""
+        limits = {"limit": query.limit} | ({"before": query.before} if query.before else {})
+        found = f"{_SEARCH} {where} ORDER BY p.id DESC LIMIT :limit"
+        return self._file.all(found, _stored_receipt, **wanted, **limits)
+
+    def _keep(self, run: str, receipt: "Receipt") -> None:
+        """Inside a transaction."""
+        self._file.changed_runs[run] = None
+        self._file.insert("receipts", run=run, at=self._file.now(), data=receipt.to_json())
+
+
+def _ended(known: Run, run: Run, ending: Ending, now: Callable[[], str]) -> Run:
+    """The run on record, ended, with what its ender found out about it."""
+    archived = ending.outcome is Outcome.ARCHIVED
+    return known._replace(
+        state=step(known.state, Happening.LET_GO if archived else Happening.GONE),
+        place=run.place,
+        keeper=run.keeper or known.keeper,
+        process=run.process or known.process,
+        cgroup=run.cgroup or known.cgroup,
+        rung=known.rung or run.rung,
+        ended_at=run.ended_at or now(),
+    )
+
+
+def _with_wishes(ending: Ending, asked: Ending | None) -> Ending:
+    """What an earlier claim asked for its tasks and its worktree holds until a later one asks for
+    something else."""
+    if asked is None:
+        return ending
+    return ending._replace(
+        tasks=ending.tasks or asked.tasks, cleanup=ending.cleanup or asked.cleanup
+    )
+
+
+def _pattern(word: str) -> str:
+    """For LIKE: the word anywhere, its own % and _ taken literally."""
+    for special in ("\\", "%", "_"):
+        word = word.replace(special, "\\" + special)
+    return f"%{word}%"
+
+
+def _stored_receipt(row: records.Row) -> StoredReceipt:
+    return StoredReceipt(row[0], row[1], records.receipt_from(row[2:]))

@@ -1,5 +1,0 @@
-"""`python -m quell`."""
-
-from quell.faces.cli import main
-
-main()

@@ -1,1 +1,0 @@
-"""How people and programs reach quell; nothing below knows of them."""

@@ -1,1 +1,0 @@
-"""Agents in teams: their tasks, their letters, and how one is asked to leave."""

@@ -1,1 +1,0 @@
-"""Files of other programs that quell keeps in step with its own store."""

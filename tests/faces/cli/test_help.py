@@ -1,0 +1,89 @@
+"""Help, versions and suggestions: nobody has to guess what knell would have understood."""
+
+import pytest
+
+import knell
+from complaints import USAGE, complaint
+from house import House
+from knell.faces.cli.group import ALIASES, VERBS
+
+
+def test_help_lists_every_verb_with_what_it_does(house: House) -> None:
+    done = house.run("--help")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for verb, (_, told) in VERBS.items():
+        assert any(
+            line.split()[:1] == [verb] and told.split()[0] in line
+            for line in done.stdout.splitlines()
+        )
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+@pytest.mark.parametrize("verb", [*VERBS, *ALIASES])
+def test_every_verb_has_help(house: House, verb: str, flag: str) -> None:
+    done = house.run(verb, flag)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: knell {verb} ")
+    assert "\x1b" not in done.stdout
+    assert not list(house.state.iterdir()), "help touches no state"
+
+
+def test_without_a_verb_the_status_is_shown_and_where_the_help_is(house: House) -> None:
+    done = house.run()
+    assert done.returncode == 0
+    assert "agents: none" in done.stdout
+    assert done.stderr == "all verbs: knell --help\n"
+
+
+def test_the_version_is_that_of_the_package(house: House) -> None:
+    done = house.run("--version")
+    assert done.returncode == 0
+    assert knell.__version__ in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("kil", "kill"),
+        ("lst", "list"),
+        ("spwan", "spawn"),
+        ("recipt", "receipt"),
+        ("rsume", "resume"),
+    ],
+)
+def test_a_mistyped_verb_is_suggested(house: House, typed: str, meant: str) -> None:
+    what, hint = complaint(house.run(typed, "luna"), USAGE)
+    assert what == f"there is no verb '{typed}'"
+    assert hint.startswith("did you mean ")
+    assert meant in hint
+
+
+@pytest.mark.parametrize("typed", ["xyzzy", "", "\x1b[31m", "x" * 300])
+def test_an_unknown_verb_points_to_the_list(house: House, typed: str) -> None:
+    _, hint = complaint(house.run(typed), USAGE)
+    assert "knell" in hint
+
+
+def test_a_mistyped_option_is_suggested(house: House) -> None:
+    what, hint = complaint(house.run("kill", "--graec", "3", "luna"), USAGE)
+    assert "--grace" in what
+    assert hint == "see knell kill --help"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("tree",),
+        ("kill", "--grace"),
+        ("kill", "--grace", "soon", "luna"),
+        ("stop", "--mode", "rude", "luna"),
+        ("completion", "tcsh"),
+        ("completion",),
+        ("events", "--last", "many"),
+        ("show", "luna", "nova"),
+    ],
+)
+def test_a_usage_error_is_one_line_and_a_hint(house: House, args: tuple[str, ...]) -> None:
+    _, hint = complaint(house.run(*args), USAGE)
+    assert hint in {f"see knell {args[0]} --help", "see knell --help"}

@@ -1,0 +1,146 @@
+"""`from knell import Knell`: every verb as a method, with records that a type checker knows."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from house import House, alive
+from knell import Knell
+from knell.core.errors import KnellError, NoSuchAgent, StillRunning
+from knell.core.receipt import Endings, Proof, Receipt, Result
+from knell.core.run import State
+from knell.life.look.list import AgentView
+from knell.life.start.resume import Resumed
+from knell.life.start.spawn import Spawned
+
+
+def sleeper(knell: Knell) -> Spawned:
+    return knell.spawn(command=["sleep", "100"], name="luna", place="headless")
+
+
+# What a program would write; checked by pyright as that program's author would.
+PROGRAM = """
+from knell import Knell
+from knell.api.results import AgentView, Endings
+
+with Knell() as knell:
+    spawned = knell.spawn(command=["sleep", "100"], name="luna", place="headless")
+    assert spawned.run.process is not None
+    pid: int = spawned.run.process.pid
+    agents: list[AgentView] = knell.list()
+    endings: Endings = knell.kill("luna", grace=2)
+    [receipt] = endings
+    again = knell.resume("luna")
+    knell.kill("all", force=True)
+    print([agent.name for agent in agents], endings.ok, receipt.result, receipt.proof, end=" ")
+    print(again.spawned.agent.name)
+"""
+
+
+@pytest.fixture
+def knell(house: House) -> Knell:
+    return house.knell
+
+
+def test_a_life_through_the_api(knell: Knell) -> None:
+    spawned = sleeper(knell)
+    assert isinstance(spawned, Spawned)
+    assert spawned.run.process
+    assert alive(spawned.run.process.pid)
+    [view] = knell.list()
+    assert isinstance(view, AgentView)
+    assert (view.name, view.state, view.pid) == ("luna", State.RUNNING, spawned.run.process.pid)
+    endings = knell.kill("luna")
+    assert isinstance(endings, Endings)
+    assert endings.ok
+    [receipt] = endings
+    [target] = endings.targets
+    assert (target.target, target.label, target.receipts) == ("luna", "", (receipt,))
+    assert isinstance(receipt, Receipt)
+    assert (receipt.result, receipt.proof) == (Result.ENDED, Proof.PROVEN)
+    assert knell.list() == []
+    resumed = knell.resume("luna")
+    assert isinstance(resumed, Resumed)
+    assert resumed.spawned.run.id != spawned.run.id
+    assert [view.name for view in knell.list()] == ["luna"]
+    knell.stop("luna")
+    assert [run.ending.outcome.value for run in knell.show("luna").runs if run.ending] == [
+        *("stopped", "killed")
+    ]
+    assert knell.receipt("luna").outcome == "stopped"
+
+
+def test_a_program_runs_as_it_is_written(house: House) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=house.env, cwd=house.root, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("['luna'] True ended proven luna\n", "")
+
+
+def test_a_program_is_understood_by_a_type_checker(tmp_path: Path) -> None:
+    pyright = shutil.which("pyright", path=str(Path(sys.executable).parent))
+    if pyright is None:
+        pytest.skip("pyright is not installed beside this interpreter")
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    done = subprocess.run(
+        [pyright, "--pythonpath", sys.executable, "--project", str(tmp_path), str(program)],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_target_that_is_not_found_is_a_receipt_not_an_exception(knell: Knell) -> None:
+    endings = knell.kill("nobody")
+    assert [receipt.result for receipt in endings] == [Result.NOT_FOUND]
+    assert not endings.ok
+
+
+def test_errors_are_typed_and_carry_a_hint(knell: Knell) -> None:
+    with pytest.raises(NoSuchAgent) as missing:
+        knell.show("nobody")
+    assert missing.value.target == "nobody"
+    sleeper(knell)
+    with pytest.raises(StillRunning) as running:
+        sleeper(knell)
+    assert isinstance(running.value, KnellError)
+    assert running.value.hint
+
+
+def test_nothing_is_opened_before_it_is_asked_for(tmp_path: Path) -> None:
+    home = tmp_path / "state"
+    with Knell(home=str(home)):
+        assert not home.exists()
+
+
+def test_the_home_that_is_given_wins(house: House, tmp_path: Path) -> None:
+    with Knell(home=str(tmp_path / "other"), env=house.env) as other:
+        assert other.list() == []
+    assert (tmp_path / "other" / "knell.db").exists()
+
+
+def test_two_of_them_see_the_same_agents(house: House, knell: Knell) -> None:
+    sleeper(knell)
+    with Knell(env=house.env) as other:
+        assert [view.name for view in other.list()] == ["luna"]
+        other.kill("luna")
+    assert knell.list() == []
+
+
+def test_closing_twice_is_no_error_and_asking_again_opens_again(knell: Knell) -> None:
+    knell.list()
+    knell.close()
+    knell.close()
+    assert knell.list() == []
+
+
+def test_the_command_line_and_the_api_are_one(house: House, knell: Knell) -> None:
+    sleeper(knell)
+    [told] = house.json("list")["agents"]
+    [view] = knell.list()
+    assert told == view.to_json()
