@@ -25,7 +25,8 @@ from contracts.o_scenes import (
     wind,
     worker,
 )
-from house import House, alive
+from house import House, alive, eventually
+from knell.core.stall.signs import Clock
 
 READY = "import os; open(os.environ['KNELL_READY'], 'w').close()\n"
 ARCHITECT = "architect-20251026-001"
@@ -158,8 +159,12 @@ def test_K4_O16_whoever_is_seen_at_work_is_spared_and_listed_with_the_evidence(
     """It never beat, but its output grows; with the heartbeat as the only evidence it is ended."""
     talks = "import time\nwhile True:\n    print('on', flush=True); time.sleep(0.02)\n"
     told = launched(house, COMMAND=[sys.executable, "-S", "-c", READY + talks])
+    log = house.state / "runs" / run_of(house, told["agent_id"]).id / "output.log"
+    eventually(lambda: log.exists() and log.stat().st_size)
     kill_stalled(house)
+    seen = log.stat().st_size
     wind(house, 130)
+    eventually(lambda: log.stat().st_size > seen)
     answer = kill_stalled(house)
     assert (answer["agents_killed"], answer["killed_agents"]) == (0, [])
     [spared] = answer["spared"]
@@ -174,6 +179,31 @@ def test_K4_O16_whoever_is_seen_at_work_is_spared_and_listed_with_the_evidence(
     assert alive(told["pid"])
     assert kill_stalled(house, EVIDENCE="heartbeat")["agents_killed"] == 1
     assert not alive(told["pid"])
+
+
+def test_K4_O16_whoever_moves_before_the_first_signal_is_spared_and_listed(house: House) -> None:
+    """At the first look it is stalled; at the look right before the signal its output has grown."""
+    go = house.root / "go"
+    talks = f"import time\nwhile not os.path.exists({str(go)!r}):\n    time.sleep(0.01)\n"
+    talks += "print('on', flush=True); time.sleep(600)\n"
+    told = launched(house, COMMAND=[sys.executable, "-S", "-c", READY + talks])
+    log = house.state / "runs" / run_of(house, told["agent_id"]).id / "output.log"
+    kill_stalled(house)
+    wind(house, 130)
+    now, looks = house.knell.world.clock, []
+
+    def speak_at_the_second_look() -> Clock:
+        looks.append("look")
+        if len(looks) == 2:
+            go.touch()
+            eventually(lambda: log.exists() and log.stat().st_size)
+        return now()
+
+    house.knell.world.clock = speak_at_the_second_look
+    answer = kill_stalled(house)
+    assert answer["agents_killed"] == 0
+    assert alive(told["pid"])
+    assert [one["agent_id"] for one in answer["spared"]] == [told["agent_id"]]
 
 
 def test_K4_O6_the_rule_holds_for_agents_of_any_kind_that_have_beaten(house: House) -> None:

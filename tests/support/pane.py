@@ -58,7 +58,11 @@ class Pane:
         return shown[: next(i for i, text in enumerate(shown) if done in text)]
 
     def start(self, command: str) -> str:
-        """Starts it and does not wait; the word that is printed once it has ended."""
+        """Starts it and does not wait; the word that is printed once it has ended.
+
+        tmux empties the screen before anything is typed: what an earlier command printed is
+        never taken for this one's."""
+        self.house.tmux("send-keys", "-R", "-t", self.name, server=SERVER)
         self.marks += 1
         done = f"done-{self.marks}"
         script = self.house.root / f"{self.name}.{self.marks}"

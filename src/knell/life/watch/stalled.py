@@ -139,7 +139,7 @@ def explain(world: World, name: str, limits: StallLimits) -> Judgement:
 
 
 def end_stalled(world: World, wish: StalledWish) -> list[tuple[Judgement, Receipt | None]]:
-    """Every agent that was judged, with a receipt if it was ended."""
+    """Every agent that was judged, by the last look at it, with a receipt if it was ended."""
     limits = stall_limits(world, wish.older_than, wish.evidence)
     who = caller(world)
     found = judge_runs(world, limits, wish.targets)
@@ -150,29 +150,31 @@ def end_stalled(world: World, wish: StalledWish) -> list[tuple[Judgement, Receip
     why = reasons(stalled)
     if wish.dry_run:
         previews = [preview(world, run, ending._replace(detail=why[run.id])) for run in runs]
-        receipts = {run.id: receipt for run, receipt in zip(runs, previews, strict=True)}
+        last = list(zip(stalled, previews, strict=True))
     else:
         note_override(world, runs, who)
         patient = ladders.with_grace(ladders.KILL_STALLED, wish.grace)
         ladder = ladders.FORCE if wish.force else patient
         way = Way(ladder, ending, deregister=True, details=why)
-        receipts = end_if_still(world, stalled, limits, way)
-    return [(one, receipts.get(one.run.id)) for one in found]
+        last = end_if_still(world, stalled, limits, way)
+    by_run = {one.run.id: (one, receipt) for one, receipt in last}
+    return [by_run.get(one.run.id, (one, None)) for one in found]
 
 
 def end_if_still(
     world: World, stalled: Sequence[Judgement], limits: StallLimits, way: Way
-) -> dict[str, Receipt]:
+) -> list[tuple[Judgement, Receipt | None]]:
     """Looks once more right before the first signal: an agent that works again is spared.
 
-    Child runs live on, because they may be at work."""
+    Returns that look, with the receipts of those that were ended. Child runs live on, because
+    they may be at work."""
     from knell.life.watch.signs.collect import SignCollector
 
     runs = [run for one in stalled if (run := world.store.runs.run(one.run.id)) and run.live]
     again = assess(world, SignCollector(world), runs, limits) if runs else []
     still = [one.run for one in again if one.verdict.activity is Activity.STALLED]
-    receipts = end(world, still, way) if still else []
-    return {run.id: receipt for run, receipt in zip(still, receipts, strict=True)}
+    ended = {r.run: r for r in end(world, still, way)} if still else {}
+    return [(one, ended.get(one.run.id)) for one in again]
 
 
 def reasons(stalled: Sequence[Judgement]) -> Mapping[str, str]:
