@@ -1,5 +1,6 @@
 """What the other tests of the fleet rely on: that a cut is silent, and that a backup is old."""
 
+import contextlib
 import fcntl
 import select
 import socket
@@ -60,17 +61,18 @@ def test_a_cut_wire_is_silent_until_it_is_mended(wires: Wires) -> None:
 
 def test_a_relay_that_swallows_acknowledges(database: Database) -> None:
     with relaying(database.server.port) as relay:
-        conn = psycopg.connect(database.url_of("postgres", "of the super user", relay.port))
-        relay.become(Mode.SWALLOW)
-        before = relay.passed
-        end = socket.socket(fileno=conn.fileno())
-        end.send(b"X" * 100)
-        eventually(lambda: unacknowledged(end) == 0)
-        end.detach()
-        assert relay.passed == before
-        relay.become(Mode.CLOSE)
-        with pytest.raises(psycopg.OperationalError):
-            conn.execute("SELECT 1")
+        url = database.url_of("postgres", "of the super user", relay.port)
+        with contextlib.closing(psycopg.connect(url)) as conn:
+            relay.become(Mode.SWALLOW)
+            before = relay.passed
+            end = socket.socket(fileno=conn.fileno())
+            end.send(b"X" * 100)
+            eventually(lambda: unacknowledged(end) == 0)
+            end.detach()
+            assert relay.passed == before
+            relay.become(Mode.CLOSE)
+            with pytest.raises(psycopg.OperationalError):
+                conn.execute("SELECT 1")
 
 
 def unacknowledged(end: socket.socket) -> int:

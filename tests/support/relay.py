@@ -117,9 +117,10 @@ class Relay:
         self._late = [late for late in self._late if late.due > now]
         for late in due:
             if late.to in self._peer:
+                # Counted first: whoever has got the bytes finds them counted.
+                self.passed += len(late.data)
                 with contextlib.suppress(OSError):
                     late.to.sendall(late.data)
-                    self.passed += len(late.data)
 
     def _drop(self, one: socket.socket) -> None:
         for end in (one, self._peer[one]):

@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a wheel is made of.
-PARTS = ("src", "scripts", "pyproject.toml", "README.md", "LICENSE")
+PARTS = ("src/knell", "scripts", "pyproject.toml", "README.md", "LICENSE")
 
 
 def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
@@ -64,8 +64,9 @@ def wheel_of_this_tree(folder: Path) -> None:
 
 
 def wheel_of_the_commit_before(folder: Path) -> None:
-    """From git; where there is no history (a shallow clone, a copy), of this tree under an older
-    number: then every file is still replaced under those who use it."""
+    """From git; where that has no knell before this one (a shallow clone, a copy, the commit that
+    gave it its name), of this tree under an older number: then every file is still replaced under
+    those who use it."""
     tree = folder / "tree"
     tree.mkdir()
     command = ("git", "-C", str(ROOT), "archive", "HEAD~1", *PARTS)
