@@ -5,6 +5,7 @@ from pathlib import Path
 from contracts.h_scenes import as_nobody, claude, claude_notes, farewell, ghost, rows
 from house import House, alive
 from scenes import DEAF, SLEEPS, started
+from watchers import configure
 
 RECEIPT = {
     "agent": str,
@@ -49,6 +50,7 @@ def test_H40_the_conversation_goes_on(house: House) -> None:
     receipt = house.json("kill", "luna")["receipts"][0]
     assert receipt["conversation"]["id"] == id_
     assert receipt["conversation"]["resume"].endswith(f"claude --resume {id_}")
+    configure(house, "[resume]\nwait = 1\n")  # the stand-in never shows its conversation
     assert house.run("r", "luna").returncode == 0
     house.run("kill", "luna", "--grace", "20")
     argvs = [note for note in claude_notes(house) if isinstance(note, list)]

@@ -6,6 +6,7 @@ import pytest
 
 from house import House, eventually
 from robin import HERE, Aviary, offer, site
+from watchers import configure
 
 FAILING = """
 from knell.core.kind import Kind
@@ -48,6 +49,7 @@ def test_every_verb_works_and_names_the_kind(house: House, which: str, why: str)
     explained = house.run("explain", "ada")
     assert (explained.returncode, explained.stderr.count(f"{named}turn")) == (0, 1)
     assert why in explained.stderr
+    configure(house, "[resume]\nwait = 1\n")  # no function of the kind tells what its screen shows
     for words in (["list"], ["status"], ["stop", "ada"], ["resume", "ada"], ["kill", "ada"]):
         done = house.run(*words)
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr

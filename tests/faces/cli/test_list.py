@@ -147,7 +147,7 @@ def test_only_the_stalled(house: House) -> None:
     house.json("explain", "luna")
 
     def found() -> bool:  # not at once, if it was still settling down between the two looks
-        grow_older(house, 400)
+        grow_older(house, 130)
         return house.run("list", "--stalled", "-q").stdout == "luna\n"
 
     eventually(found)

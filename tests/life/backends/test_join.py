@@ -17,6 +17,7 @@ from knell.core.receipt import Proof
 from knell.life.backends.join import ports
 from knell.life.end.reap import reap
 from shared_server import Lab, begun, cut_down, pid_of, spawn_words
+from watchers import configure
 
 SERVED = Notice(Code.BACKEND_ENDED, "it served ada, bo, which cannot continue without it")
 
@@ -245,7 +246,8 @@ def test_who_is_resumed_goes_on_with_its_conversation_on_a_server(lab: Lab) -> N
     lab.remember(ada)
     up = lab.root / f"{ada.agent.conversation}.up"
     up.unlink()
-    lab.house.knell.resume("ada")
+    configure(lab.house, "[resume]\nwait = 1\n")  # the stand-in never shows its conversation
+    assert lab.house.run("resume", "ada").returncode == 0
     eventually(up.exists)
     assert lab.users == ["ada"]
     agent = lab.house.knell.world.store.runs.agent("ada")
