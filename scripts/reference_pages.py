@@ -112,7 +112,7 @@ def codes() -> str:
     source = inspect.getsource(Exit)
     said = dict(re.findall(r"^    (\w+) = \d+  # (.*)$", source, re.MULTILINE))
     exits = [(str(one.value), said[one.name]) for one in Exit]
-    rows = [(f"`{code.value}`", code.meaning) for code in Code]
+    rows = [(f"`{code}`", code.meaning) for code in Code.every()]
     return f"""{MADE}
 # Exit codes, and codes of warnings and refusals
 

@@ -37,7 +37,7 @@ def recognise_host(home: str, boot: str, machine: str) -> str:
     name, path = os.uname().nodename, os.path.join(home, "hosts")
     try:
         with open(path, errors="replace") as file:
-            lines = [line.split("\t") for line in file.read(LARGEST).splitlines()]
+            lines = [line.rstrip("\n").split("\t") for line in file.readlines(LARGEST)]
     except OSError:
         lines = []
     known = [line for line in lines if len(line) == 4]  # noqa: PLR2004 - label, name, boot, machine

@@ -228,7 +228,7 @@ class RealWorld:
         named = self.registry_path
         if not named and os.path.exists(config.config_path(self.env)):
             named = self.settings.registry_file
-        upwards = tuple(path for path in (self.cwd, near) if path)
+        upwards = tuple(path for path in dict.fromkeys((self.cwd, near)) if path)
         if not new and not named and not config.has_registry_above(*upwards):
             return None
         from knell.registry_file import agent_sessions

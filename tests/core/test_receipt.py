@@ -21,6 +21,8 @@ from knell.core.receipt import (
     receipt_from_json,
 )
 
+st.register_type_strategy(Code, st.sampled_from(Code.every()))
+
 text = st.text(max_size=20)
 pid = st.integers(2, 2**22)
 maybe_int = st.none() | st.integers(0, 2**31)
@@ -74,12 +76,12 @@ receipts = st.builds(
     ),
     screen=text,
     detail=text,
-    code=st.none() | st.sampled_from(Code),
+    code=st.none() | st.sampled_from(Code.every()),
     exit_code=maybe_int,
     exit_signal=maybe_int,
     max_rss_kb=maybe_int,
     cpu_seconds=st.none() | st.floats(0, 1e9),
-    warnings=st.lists(st.builds(Notice, st.sampled_from(Code), text), max_size=3).map(tuple),
+    warnings=st.lists(st.builds(Notice, text=text), max_size=3).map(tuple),
     death=deaths,
 )
 

@@ -164,7 +164,7 @@ class Stage:
             relation = other.get(cell.subject.name, cell.subject.relation)
             subject = cell.subject._replace(relation=relation)
             expected = decide(who, cell.deed, [subject], confirmed=True)
-            wanted = expected.code.value if expected else ""
+            wanted = expected.code if expected else ""
             if cell.deed is Deed.ANSWER and wanted == "not_allowed":
                 wanted = "request_not_found"  # it does not even learn that there is one
             assert refusal_code(code, said, err) == wanted, (cell, code, said, err)

@@ -30,7 +30,7 @@ from contracts.t_scenes import (
 from house import House, alive, eventually
 from knell.core.agent import Agent
 from knell.core.errors import KnellError
-from knell.core.ports.store import ClaimRequest
+from knell.core.ports.ending_store import ClaimRequest
 from knell.core.process import ProcessId
 from knell.core.receipt import Result
 from knell.core.run import Ending, Outcome, Place, Run, State

@@ -90,7 +90,7 @@ CLAIMS_AND_DIES = """
 import os, signal, sys
 from knell import Knell
 from knell.core.run import Outcome
-from knell.core.ports.store import ClaimRequest
+from knell.core.ports.ending_store import ClaimRequest
 from knell.core.run import Ending
 world = Knell()._world
 ending = Ending(Outcome.KILLED, "operator", "killed", "left")

@@ -15,7 +15,7 @@ from house import House, alive, eventually
 from keepers import kept
 from knell.core.agent import Agent
 from knell.core.kind import Helper, Kind
-from knell.core.ports.store import ClaimRequest
+from knell.core.ports.ending_store import ClaimRequest
 from knell.core.run import Ending, Outcome, Place, Run, State
 from knell.processes.journal import read_journal
 from needs import skip_without

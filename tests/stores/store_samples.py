@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from knell.core.agent import Agent
-from knell.core.ports.store import Claim, ClaimRequest, Event, Store, Won
+from knell.core.ports.ending_store import Claim, ClaimRequest, Won
+from knell.core.ports.store import Event, Store
 from knell.core.process import ProcessId
 from knell.core.receipt import Proof, Receipt, Result
 from knell.core.run import Ending, Orphan, Outcome, Place, Run, State

@@ -20,7 +20,8 @@ from store_samples import (
 )
 
 from knell.core.orchestrator_task import OrchestratorTask
-from knell.core.ports.store import Store, Won, WorktreeRow
+from knell.core.ports.ending_store import Won
+from knell.core.ports.store import Store, WorktreeRow
 from knell.core.receipt import Receipt
 from knell.core.run import Ending, Outcome
 

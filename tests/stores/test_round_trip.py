@@ -9,7 +9,8 @@ from store_samples import OTHER, Open, claimed
 from knell.core.agent import NAME, Agent
 from knell.core.codes import Code, Notice
 from knell.core.orchestrator_task import Fate
-from knell.core.ports.store import Store, Won
+from knell.core.ports.ending_store import Won
+from knell.core.ports.store import Store
 from knell.core.process import LAST_PID, ProcessId
 from knell.core.receipt import (
     Conversation,
@@ -24,6 +25,8 @@ from knell.core.receipt import (
     Survivor,
 )
 from knell.core.run import Ending, Orphan, Outcome, Place, Run, State
+
+st.register_type_strategy(Code, st.sampled_from(Code.every()))
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 TOLD = TEXT.filter(bool)
@@ -121,12 +124,12 @@ RECEIPT = st.builds(
     ),
     screen=TEXT,
     detail=TEXT,
-    code=st.none() | st.sampled_from(Code),
+    code=st.none() | st.sampled_from(Code.every()),
     exit_code=CODE,
     exit_signal=CODE,
     max_rss_kb=st.none() | NUMBER,
     cpu_seconds=SECONDS,
-    warnings=st.lists(st.builds(Notice, st.sampled_from(Code), TEXT), max_size=3).map(tuple),
+    warnings=st.lists(st.builds(Notice, text=TEXT), max_size=3).map(tuple),
     death=DEATH,
 )
 ORPHAN = st.builds(Orphan, TEXT, TEXT, TEXT, PROCESS, TEXT, TEXT)

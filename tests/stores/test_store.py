@@ -29,7 +29,8 @@ from store_samples import (
 
 from knell.core.conversation import KnownConversation
 from knell.core.errors import IllegalTransition, NoSuchAgent, StillRunning, StoreFailed
-from knell.core.ports.store import HeldByOther, Over, Store, Won
+from knell.core.ports.ending_store import HeldByOther, Over, Won
+from knell.core.ports.store import Store
 from knell.core.process import ProcessId
 from knell.core.receipt import Proof, Result
 from knell.core.run import TRANSITIONS, Ending, Happening, Outcome, Place, Run, State

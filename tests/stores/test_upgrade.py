@@ -25,7 +25,7 @@ from store_samples import (
 
 from knell.core.agent import Agent
 from knell.core.errors import StoreFailed
-from knell.core.ports.store import Won
+from knell.core.ports.ending_store import Won
 from knell.core.run import Place, State
 from knell.stores import database
 from knell.stores.sqlite import SqliteStore

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from store_samples import KILLED, KILLER, SPAWNER, Clock, Open, Race, a_receipt, claimed, known, sql
 
-from knell.core.ports.store import Won
+from knell.core.ports.ending_store import Won
 from knell.core.teams import Team, TeamTask
 from knell.stores import database
 from knell.stores.sqlite import SqliteStore

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from knell.core.errors import BadRequest
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"  # compiled where a name is checked, which `list` does not
 SHOWN = 40  # characters of a bad name that an error repeats
 RESERVED = frozenset({"all", "self", "none"})
 
@@ -38,7 +38,7 @@ class Agent(NamedTuple):
 
 def checked_name(name: str, what: str = "name") -> str:
     """`name` if it is safe in tmux, a path and a shell; else an error that proposes one."""
-    if NAME.fullmatch(name) and name.lower() not in RESERVED and not name.isdigit():
+    if re.fullmatch(NAME, name) and name.lower() not in RESERVED and not name.isdigit():
         return name
     shown = name if len(name) <= SHOWN and name.isprintable() else repr(name[:SHOWN]) + "…"
     why = "is reserved" if name.lower() in RESERVED or name.isdigit() else "is not usable"

@@ -4,25 +4,21 @@ The engine (life/end/engine.py) walks the steps and knows none of them: each roo
 own, and knell/start_end_steps.py is the list.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
-from knell.core.receipt import Result
+from knell.core.agent import Agent
+from knell.core.codes import Notice
+from knell.core.kind import Kind
+from knell.core.ladder import Ladder
+from knell.core.ports.endings import EndReport
+from knell.core.ports.processes import Target
+from knell.core.receipt import Conversation, Receipt, Result
+from knell.core.run import Ending, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from knell.core.agent import Agent
-    from knell.core.codes import Notice
-    from knell.core.kind import Kind
-    from knell.core.ladder import Ladder
-    from knell.core.ports.endings import EndReport
-    from knell.core.ports.processes import Target
     from knell.core.ports.registry import Registry, Row
-    from knell.core.receipt import Conversation, Receipt
-    from knell.core.run import Ending, Run
 
 OVER = (Result.ENDED, Result.ALREADY_ENDED, Result.LET_GO)
 
@@ -43,8 +39,8 @@ class Way(NamedTuple):
 class RegistryRow(NamedTuple):
     """A run's row, and the registry file that it stands in."""
 
-    registry: Registry
-    row: Row
+    registry: "Registry"
+    row: "Row"
 
 
 class Case(NamedTuple):
@@ -68,7 +64,7 @@ class Case(NamedTuple):
         """The receipt says that the run is over."""
         return self.receipt is not None and self.receipt.result in OVER
 
-    def warn(self, *notices: Notice) -> Case:
+    def warn(self, *notices: Notice) -> "Case":
         if self.receipt is None:
             return self._replace(warnings=(*self.warnings, *notices))
         warnings = (*self.receipt.warnings, *notices)

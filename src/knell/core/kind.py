@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the records of a kind's further abilities; `command` has no
 
 UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 # An agent can write its own id: none may be read as an option, a path, a glob or a format.
-SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+SAFE_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
 KEEPS_NONE = "a {} keeps no conversation; resume starts it again"  # why its receipt has none
 SHOWN = 60  # characters of a bad id that an error repeats
 
@@ -170,7 +170,7 @@ class Kind(NamedTuple):
 
     def is_id(self, text: str) -> bool:
         """Whether the program can have given a conversation this id."""
-        return bool(SAFE_ID.fullmatch(text) and re.fullmatch(self.id_pattern or ".*", text))
+        return bool(re.fullmatch(SAFE_ID, text) and re.fullmatch(self.id_pattern or ".*", text))
 
     def with_id(self, template: tuple[str, ...], conversation: str) -> tuple[str, ...]:
         """The argv with the conversation's id in its place; what is no id gets into no argv."""

@@ -217,6 +217,8 @@ def record_from_json(kind: Any, value: Any) -> Any:
     if hasattr(kind, "_fields") and isinstance(value, dict):
         known = [(name, of) for name, of in kind.__annotations__.items() if name in value]
         return kind(**{name: record_from_json(of, value[name]) for name, of in known})
+    if kind is Code and isinstance(value, str):
+        return Code.named(value)
     if isinstance(kind, type) and issubclass(kind, StrEnum) and isinstance(value, str):
         return kind(value)
     whole = kind is float and isinstance(value, int)  # a whole number of seconds
@@ -230,4 +232,4 @@ def _plain(value: Any) -> Any:
         return {key: _plain(part) for key, part in value._asdict().items()}
     if isinstance(value, tuple):
         return [_plain(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
-    return str(value) if isinstance(value, StrEnum) else value
+    return str(value) if isinstance(value, str) else value  # of an enum, or of a code

@@ -9,7 +9,6 @@ from knell import files
 from knell.core.errors import PlaceFailed
 from knell.core.ports.terminal import Absent, Closing, Launch, PaneSighting
 from knell.core.run import Place
-from knell.places.commands import reaped, start, unbranded
 
 if TYPE_CHECKING:
     from knell.core.stall.signs import Sign
@@ -27,6 +26,8 @@ class Headless:
 
     def open(self, launch: Launch) -> Place:
         """Start `launch.argv`, which detaches itself, and return when it has."""
+        from knell.places.commands import reaped, start, unbranded  # an ending needs none
+
         log = os.path.join(launch.rundir, "output.log")
         try:
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)

@@ -6,17 +6,17 @@ Each method is one transaction, for one run or for many, because every commit wa
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from knell.core.ports.store import (
+from knell.core.ports.ending_store import (
     Claim,
     ClaimRequest,
     End,
     HeldByOther,
     Over,
     ReceiptQuery,
-    RunRecord,
     StoredReceipt,
     Won,
 )
+from knell.core.ports.store import RunRecord
 from knell.core.process import ProcessId
 from knell.core.run import Ending, Happening, Orphan, Outcome, Run, step
 from knell.stores import records

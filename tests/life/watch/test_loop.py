@@ -369,7 +369,7 @@ CLAIMS_AND_DIES = """
 import os, signal
 from knell import Knell
 from knell.core.run import Outcome
-from knell.core.ports.store import ClaimRequest
+from knell.core.ports.ending_store import ClaimRequest
 from knell.core.run import Ending
 world = Knell()._world
 run = world.store.runs.live()[0]

@@ -1,21 +1,17 @@
 """The port to the endings of processes: signals by a ladder, until nothing of a run is left."""
 
-from __future__ import annotations
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from knell.core.codes import Notice
+from knell.core.ports.keepers import Journal
+from knell.core.ports.processes import Target
+from knell.core.process import ProcessId
+from knell.core.receipt import Ended, Proof, RungRecord, Survivor
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from knell.core.codes import Notice
-    from knell.core.ports.keepers import Journal
-    from knell.core.ports.processes import Target
-    from knell.core.process import ProcessId
-    from knell.core.receipt import Ended, Proof, RungRecord, Survivor
-
-    RecordRungs = Callable[[Sequence[tuple[str, str]]], None]  # (run, rung), before it is taken
-    # For one run; returns why the keys were not typed, or None.
-    TypeExitKeys = Callable[[str], Notice | None]
+RecordRungs = Callable[[Sequence[tuple[str, str]]], None]  # (run, rung), before it is taken
+# For one run; returns why the keys were not typed, or None.
+TypeExitKeys = Callable[[str], Notice | None]
 
 
 class EndReport(NamedTuple):

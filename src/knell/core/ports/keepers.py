@@ -1,14 +1,10 @@
 """The port to keepers: the order that one is given, the journal that it writes."""
 
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, NoReturn, Protocol
 
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from knell.core.process import ProcessId
-    from knell.core.receipt import Ended, RungRecord, Survivor
+from knell.core.process import ProcessId
+from knell.core.receipt import Ended, RungRecord, Survivor
 
 
 class Order(NamedTuple):

@@ -10,11 +10,12 @@ from knell.core.agent import Agent
 from knell.core.codes import Code
 from knell.core.errors import AskerError
 from knell.core.process import ProcessId
-from knell.core.run import Ending, Orphan, Run
+from knell.core.run import Orphan, Run
 
 if TYPE_CHECKING:
     from knell.core.conversation import KnownConversation
     from knell.core.orchestrator_task import OrchestratorTask
+    from knell.core.ports.ending_store import EndingStore
     from knell.core.ports.fleet import FleetStore
     from knell.core.ports.teams import (  # most verbs have nothing to do with teams
         BackendStore,
@@ -40,49 +41,6 @@ class NotLive(AskerError):
         self.agent = agent
 
 
-# -- claims and endings --------------------------------------------------------------------------
-
-
-class Won(NamedTuple):
-    """The process that claimed the run, and no other, may end it."""
-
-    run: Run
-
-
-class HeldByOther(NamedTuple):
-    """Another process is spawning or ending the run."""
-
-    run: Run
-
-
-class Over(NamedTuple):
-    """The run has ended already."""
-
-    run: Run
-
-
-Claim = Won | HeldByOther | Over
-
-
-class ClaimRequest(NamedTuple):
-    """An ending that a process wants to carry out."""
-
-    run: str
-    ending: Ending
-    dead: ProcessId | None = None  # the run's owner until now, if it is known to be dead
-
-
-class End(NamedTuple):
-    """An ending that is over, with its proof and what it left behind."""
-
-    run: Run
-    receipt: "Receipt"
-    orphans: Sequence[Orphan] = ()
-
-
-# -- what else is on record ----------------------------------------------------------------------
-
-
 class Event(NamedTuple):
     """One line of the audit trail."""
 
@@ -92,21 +50,6 @@ class Event(NamedTuple):
     agent: str
     run: str
     data: dict[str, Any]
-
-
-class ReceiptQuery(NamedTuple):
-    """Which receipts are wanted: the newest `limit` before number `before`, with all the words."""
-
-    words: tuple[str, ...] = ()
-    limit: int = 50
-    before: int = 0  # 0: from the newest on
-    with_worktree: bool = False  # only where a worktree was looked at
-
-
-class StoredReceipt(NamedTuple):
-    id: int
-    at: str
-    receipt: "Receipt"
 
 
 class RunRecord(NamedTuple):
@@ -203,20 +146,6 @@ class RunStore(Protocol):
     def untrack_orphans(self, processes: Sequence[ProcessId]) -> None: ...
 
 
-class EndingStore(Protocol):
-    """Who may end a run, how far the ending has come, and its receipt."""
-
-    def claim(self, asked: Sequence[ClaimRequest], owner: ProcessId) -> list[Claim]: ...
-    def record_rungs(self, rungs: Sequence[tuple[Run, str]]) -> None: ...
-    def spare(self, run: str, receipt: "Receipt") -> None: ...
-    def end(self, run: Run, receipt: "Receipt", orphans: Sequence[Orphan]) -> "Receipt": ...
-    def end_all(self, ends: Sequence[End]) -> "list[Receipt]": ...
-    def amend(self, receipts: Sequence["Receipt"]) -> None: ...
-    def receipt(self, run: str) -> "Receipt | None": ...
-    def newest_receipt(self, agent: str) -> "Receipt | None": ...
-    def search(self, query: ReceiptQuery) -> list[StoredReceipt]: ...
-
-
 class EventStore(Protocol):
     """The audit trail."""
 
@@ -263,7 +192,7 @@ class Store:
     """All parts, on the same data. A plug inherits from it, and so says the types of its parts."""
 
     runs: RunStore
-    endings: EndingStore
+    endings: "EndingStore"
     events: EventStore
     watch: WatchStore
     restarts: RestartStore

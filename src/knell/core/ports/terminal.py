@@ -1,15 +1,12 @@
 """The port to terminals: what is put into a pane, what a look at one shows, how it is closed."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from knell.core.process import Unknown
+from knell.core.run import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from knell.core.run import Place
     from knell.core.stall.signs import Sign
 
 
@@ -55,7 +52,7 @@ class Terminal(Protocol):
     def open(self, launch: Launch) -> Place: ...
     def look(self, place: Place, run: str) -> PaneSighting: ...
     def screen(self, place: Place) -> str: ...
-    def stirred(self, places: Sequence[Place]) -> dict[Place, Sign]: ...
+    def stirred(self, places: Sequence[Place]) -> "dict[Place, Sign]": ...
     def keyboard(self, place: Place, run: str) -> PaneSighting: ...
     # One key, by the name that tmux has for it, into that pane alone.
     def press(self, place: Place, key: str) -> None: ...

@@ -5,6 +5,7 @@ here. Help, abbreviations, rare options and mistakes are left to click, which re
 by the options in verbs/; tests/fast checks that both give them the same meaning.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -71,7 +72,11 @@ def run(words: Sequence[str]) -> int | None:
     if "_KNELL_COMPLETE" in os.environ or (found := read(words)) is None:
         return None
     verb, targets, given = found
-    return (kill_agents if verb == "kill" else list_agents)(targets, **given)
+    gc.disable()  # it lives for a moment: to search for cycles takes longer than they take room
+    try:
+        return (kill_agents if verb == "kill" else list_agents)(targets, **given)
+    finally:
+        gc.enable()
 
 
 def read(words: Sequence[str]) -> tuple[str, tuple[str, ...], Given] | None:

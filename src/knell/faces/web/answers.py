@@ -37,7 +37,7 @@ def tried(look: Callable[[], Any]) -> Any:
     try:
         return look()
     except KnellError as error:
-        return {"error": {"code": error.code.value, "message": str(error)}}
+        return {"error": {"code": error.code, "message": str(error)}}
 
 
 def ribbons(knell: Knell, values: Values) -> Any:

@@ -94,7 +94,7 @@ class WebApp:
         try:
             after = query_values(endpoint, request)["after"]
         except BadParameter as error:
-            return error_answer(400, error.code.value, str(error))
+            return error_answer(400, error.code, str(error))
         last = request.headers.get("last-event-id", "")
         after = int(last) if last.isascii() and last.isdigit() and len(last) < 17 else after  # noqa: PLR2004
         if self.streams.full:
@@ -147,7 +147,7 @@ class WebApp:
         try:
             given = body_values("/api/session", await request.body())
         except BadParameter as error:
-            return error_answer(400, error.code.value, str(error))
+            return error_answer(400, error.code, str(error))
         secret = self.sessions.open(given["token"])
         if not secret:
             text = "this link was used before, or is of an older server"
@@ -195,7 +195,7 @@ class WebApp:
             found = await self._in_thread(call)
         except KnellError as error:
             status = 400 if isinstance(error, AskerError) else 503
-            return error_answer(status, error.code.value, str(error), error.hint)
+            return error_answer(status, error.code, str(error), error.hint)
         return found if isinstance(found, Response) else json_answer(found)
 
     async def _in_thread(self, call: Callable[[Knell], Any]) -> Any:

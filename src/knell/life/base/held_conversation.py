@@ -70,7 +70,7 @@ def id_in_path(kind: Kind, root: str, path: str) -> str:
 
 def _id_by(kind: Kind, root: str, path: str, template: str) -> str:
     parts = re.split(r"(\{id\}|\*|\{\w+\})", template)
-    words = {"{id}": f"({kind.id_pattern or SAFE_ID.pattern})", "*": "[^/]*"}
+    words = {"{id}": f"({kind.id_pattern or SAFE_ID})", "*": "[^/]*"}
     regex = "".join(
         words.get(part, "[^/]*") if at % 2 else re.escape(part) for at, part in enumerate(parts)
     )

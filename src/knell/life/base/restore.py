@@ -1,5 +1,7 @@
 """Restores runs that the store does not know, from their directories and from what lives."""
 
+import re
+
 from knell.core.agent import NAME, Agent
 from knell.core.codes import Code
 from knell.core.conversation import given_conversation
@@ -140,7 +142,7 @@ def _from_traces(world: World, id: str, stamped: list[ProcessId]) -> RunRecord |
 
 def _agent_of(world: World, id: str, living: list[ProcessId]) -> Agent:
     names = [world.processes.variable(one.pid, "KNELL_AGENT") or "" for one in living]
-    name = next((name for name in names if NAME.fullmatch(name)), f"agent-{id[-8:]}")
+    name = next((name for name in names if re.fullmatch(NAME, name)), f"agent-{id[-8:]}")
     argv = world.processes.argv(living[0].pid)
     kind = world.kinds.kind_or_command(world.kinds.recognise(argv))
     args = kind.arguments(argv) if kind.runs_in(argv) else () if kind.program else argv

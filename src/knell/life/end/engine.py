@@ -11,8 +11,8 @@ from knell.core import ladder as ladders
 from knell.core.codes import Code, Notice
 from knell.core.ending_steps import Case, Moment, Way
 from knell.core.errors import Refused, StoreFailed
+from knell.core.ports.ending_store import Claim, ClaimRequest, End, Over, Won
 from knell.core.ports.endings import EndReport
-from knell.core.ports.store import Claim, ClaimRequest, End, Over, Won
 from knell.core.process import Gone, ProcessId
 from knell.core.receipt import Pane, Receipt
 from knell.core.run import Ending, Orphan, Outcome, Run

@@ -211,7 +211,7 @@ def view_of(
         ended_at=run.ended_at,
         **_ending_words(run),
         note=odd.text if odd else "",
-        note_code=odd.code.value if odd else "",
+        note_code=str(odd.code) if odd else "",
         team_status=team_status(run, last.now, leaving),
         server=other_server(world, run.place),
         **last.found,
@@ -251,7 +251,7 @@ def view_of_row(world: "World", listed: "ListedRow") -> AgentView:
         pid=pid or None,
         ended_at="" if pid else row.stopped_at or row.terminated_at,
         note=note,
-        note_code=Code.ONLY_IN_REGISTRY.value,
+        note_code=str(Code.ONLY_IN_REGISTRY),
     )
 
 

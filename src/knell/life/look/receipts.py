@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from knell.core.agent import Agent
-from knell.core.ports.store import ReceiptQuery, StoredReceipt
+from knell.core.ports.ending_store import ReceiptQuery, StoredReceipt
 from knell.core.ports.world import World
 from knell.life.base.take_in import take_in_journals
 from knell.life.look.list import AgentView, LastVerdict, view_of

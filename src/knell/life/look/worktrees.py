@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from knell.core.ports.store import ReceiptQuery
+from knell.core.ports.ending_store import ReceiptQuery
 from knell.core.ports.world import World
 from knell.life.base.take_in import take_in_journals
 

@@ -1,6 +1,7 @@
 """orchestrator.create-worktree: makes a branch and a directory of its own for a task."""
 
 import os
+import re
 from typing import Any
 
 from knell.core.agent import NAME
@@ -18,7 +19,7 @@ FOLDER = os.path.join(".worktrees", "implementation_task-{}")
 
 def carry_out(world: World, given: dict[str, Any]) -> JsonAnswer:
     task = given["TASK_ID"]
-    if not NAME.fullmatch(task):  # it becomes part of a path and of a branch
+    if not re.fullmatch(NAME, task):  # it becomes part of a path and of a branch
         raise BadParameter("TASK_ID", "TASK_ID must be like TASK-31-1: letters, digits, '-', '_'")
     home = _repository(world, given["REPOSITORY"] or "")
     branch = given["BRANCH_NAME"] or BRANCH.format(task)

@@ -1,6 +1,7 @@
 """orchestrator.spawn-agent-session: launches an agent for a task, one of each type at a time."""
 
 import os
+import re
 import shlex
 from typing import Any
 
@@ -93,14 +94,14 @@ def _explained(error: KnellError, agent: Agent) -> KnellError:
 
 def _wish(world: World, given: dict[str, Any]) -> Wish:
     agent_type, task, place = given["AGENT_TYPE"], given["TASK_ID"] or "", given["PLACE"]
-    if not NAME.fullmatch(agent_type) or len(agent_type) > LONGEST_TYPE:
+    if not re.fullmatch(NAME, agent_type) or len(agent_type) > LONGEST_TYPE:
         raise BadParameter(
             "AGENT_TYPE",
             f"AGENT_TYPE must be at most {LONGEST_TYPE} letters, digits, '-' and '_',"
             " for example code-developer",
         )
     kind, args = _command(world, given["COMMAND"], agent_type)
-    if task and not NAME.fullmatch(task):
+    if task and not re.fullmatch(NAME, task):
         raise BadParameter("TASK_ID", "TASK_ID must be like TASK-31-1: letters, digits, '-', '_'")
     agent = Agent(
         name="",

@@ -1,6 +1,5 @@
 """Ends a run through its keeper: asks it, and waits for its exit, which is the proof."""
 
-import signal
 import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from knell.core.process import FoundProcess, Gone, ProcessId
 from knell.core.receipt import Ended, Proof, RungRecord, Survivor
 from knell.processes.journal import ask_end, how_ended, read_journal
 from knell.processes.os import system
+from knell.processes.os.proc import signal
 
 if TYPE_CHECKING:
     from knell.processes.table import Table

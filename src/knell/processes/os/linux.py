@@ -12,13 +12,12 @@ import errno
 import functools
 import os
 import select
-import signal
 from typing import TYPE_CHECKING
 
 from knell.core.errors import WorldError
 from knell.core.process import Alive, Ancestor, Gone, ProcessId, Unknown
 from knell.processes.os import proc
-from knell.processes.os.proc import Process, argv_of, number_of, pids, read, stat_of
+from knell.processes.os.proc import Process, argv_of, number_of, pids, read, signal, stat_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -34,7 +33,8 @@ WHOLE_GROUP = 1 << 2  # PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9
 ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
 STRANGE_PROC = "/proc shows another PID namespace than the one that this command is in"
 
-boot_id, here = functools.cache(proc.boot_id), functools.cache(proc.here)
+boot_id = functools.cache(proc.boot_id)
+here = functools.cache(lambda: proc.here(boot_id()))
 open_process, send, DENIED = os.pidfd_open, proc.send_through, proc.DENIED
 environment_of, printable, close = proc.environment_of, proc.printable, os.close
 

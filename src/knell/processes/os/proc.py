@@ -17,6 +17,7 @@ else:
         import signal
 
 COMMAND_LIMIT = 400  # characters
+PIECE = 65536  # bytes that are read at once
 LONGEST = 4096  # bytes; the kernel writes the line in one piece, of some hundred
 FIELDS = 22  # that must follow the name in /proc/PID/stat
 TMUX = "tmux: server"  # the title that tmux gives itself here
@@ -82,7 +83,7 @@ def stat_of(pid: int) -> Process | None:
 def line_of(pid: int) -> list[Process]:
     """The process and those above it, up to init."""
     line: list[Process] = []
-    while (process := stat_of(pid)) and pid not in [one.pid for one in line]:
+    while pid and (process := stat_of(pid)) and pid not in [one.pid for one in line]:
         line.append(process)
         pid = process.ppid
     return line
@@ -91,10 +92,15 @@ def line_of(pid: int) -> list[Process]:
 def read(path: str) -> bytes:
     """What the file holds; nothing if it is gone or may not be read."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    try:
+        return b"".join(iter(lambda: os.read(fd, PIECE), b""))
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def argv_of(pid: int) -> tuple[str, ...]:
@@ -175,9 +181,9 @@ def boot_id() -> str:
     return read("/proc/sys/kernel/random/boot_id").strip().decode()
 
 
-def here() -> str:
+def here(boot: str = "") -> str:
     """The boot, and our PID namespace: only within both a pid always means the same process."""
-    return f"{boot_id()}/{os.stat('/proc/self/ns/pid').st_ino}"
+    return f"{boot or boot_id()}/{os.stat('/proc/self/ns/pid').st_ino}"
 
 
 def live_process(pid: int) -> Process | None:
