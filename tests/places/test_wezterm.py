@@ -117,7 +117,7 @@ def wezterm(folder: Path, eventually: Eventually) -> Iterator[WeztermWorld]:
     eventually(lambda: Path(f"/proc/{world.pid}/comm").read_text() == "sleep\n")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(world.socket)
-        server.listen(64)
+        server.listen(4096)  # it never accepts, and whoever waits for a pane connects often
         yield world
     world.end()
 

@@ -60,7 +60,16 @@ class Server:
         return self.ask("POST", path, body, **headers)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Told:
-        """`headers`: others than the page would send; an empty one is left out."""
+        """`headers`: others than the page would send; an empty one is left out.
+
+        A refusal comes before the body is read. The server closes the connection then, and the
+        kernel may throw the answer away with it: such a request is sent again."""
+        for _ in range(20):
+            with contextlib.suppress(ConnectionResetError):
+                return self._ask_once(method, path, body, headers)
+        return self._ask_once(method, path, body, headers)
+
+    def _ask_once(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Told:
         sent = {"host": self.netloc}
         if method == "POST":
             sent |= {"origin": self.origin, "content-type": "application/json"}

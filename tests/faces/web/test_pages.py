@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from faces.web.browsing import PHONE, Window, answer, browser, card, waits
 from faces.web.serving import served
-from house import House, alive
+from house import House, alive, eventually
 from knell.core.conversation import KnownConversation
 from repo import Repo
 from scenes import number
@@ -200,6 +200,7 @@ def test_what_agents_write_is_only_text(house: House) -> None:
         page.get_by_role("heading", name="<img src=x").wait_for()
         assert page.evaluate("window.hacked") is None
         assert page.locator("main img, main script, main svg[onload]").count() == 0
+        eventually(lambda: page.evaluate("true") and window.troubles)  # which lets events come in
         assert window.troubles == [
             "Failed to load resource: the server responded with a status of 400 (Bad Request)"
         ]  # that agent is not there
