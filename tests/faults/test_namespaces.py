@@ -135,6 +135,40 @@ def test_P1_what_a_namespace_held_is_gone_with_it(house: House) -> None:
     assert (view["state"], view["outcome"]) == ("ended", "lost")
 
 
+# -- a /proc that hides processes -----------------------------------------------------------------
+
+HIDING = 'mount -t proc -o hidepid=invisible,gid=65533 proc /proc && exec "$@"'
+
+
+def hidden(house: House, *words: str) -> subprocess.CompletedProcess[str]:
+    """`knell WORDS` in a user namespace, under a /proc that shows nothing of what is outside."""
+    mounted = ("unshare", "--mount", "sh", "-c", HIDING, "sh")
+    return subprocess.run(
+        [*mounted, "unshare", "--user", "--map-root-user", sys.executable, "-m", "knell", *words],
+        env=house.env, cwd=house.root, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("words", LOOKS, ids=" ".join)
+def test_P24_no_verb_under_a_hiding_proc_writes_a_living_agent_off(
+    house: House, words: tuple[str, ...]
+) -> None:
+    luna = started(house, DEAF, restart=3)
+    done = hidden(house, *words)
+    assert "Traceback" not in done.stderr
+    assert alive(luna.pid)
+    (view,) = house.json("list")["agents"]
+    assert (view["name"], view["state"], view["run"]) == ("luna", "running", luna.run.id)
+
+
+@pytest.mark.needs_root
+def test_P24_the_reason_is_said(house: House) -> None:
+    started(house, DEAF)
+    (view,) = json.loads(hidden(house, "list", "--json").stdout)["agents"]
+    assert (view["note_code"], "hidepid" in view["note"]) == ("could_not_look", True)
+
+
 # -- which host ------------------------------------------------------------------------------------
 
 

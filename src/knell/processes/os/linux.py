@@ -31,6 +31,7 @@ KEEPER_WORDS: tuple[str, ...] = ()  # more arguments for a keeper, which knows L
 RESERVED = 300  # pids below are given in the first round only
 WHOLE_GROUP = 1 << 2  # PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9
 ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
+HIDDEN = "/proc hides it from this process (hidepid), so it cannot be told whether it lives"
 STRANGE_PROC = "/proc shows another PID namespace than the one that this command is in"
 
 boot_id = functools.cache(proc.boot_id)
@@ -77,8 +78,10 @@ def look(process: ProcessId) -> Alive | Gone | Unknown:
         stat = stat_of(process.pid)
     except OSError as error:
         return Unknown(error.strerror or "cannot look")
-    if stat is None or stat.start != process.start:
-        return Gone("reused" if stat else "exited")
+    if stat is None:
+        return Unknown(HIDDEN) if proc.is_hidden(process.pid) else Gone("exited")
+    if stat.start != process.start:
+        return Gone("reused")
     if process.inode or stat.state in "ZX":
         return _look_closely(process, stat.state)
     return Alive(process, stat.state)
@@ -109,6 +112,8 @@ def _look_elsewhere(process: ProcessId) -> Alive | Gone | Unknown:
     if found:
         seen = look(found)
         return seen._replace(process=process) if isinstance(seen, Alive) else seen
+    if proc.is_hidden(1):
+        return Unknown(HIDDEN)
     return Gone() if here().endswith(f"/{proc.FIRST_PID_NAMESPACE}") else Unknown(ELSEWHERE)
 
 

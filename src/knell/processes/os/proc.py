@@ -80,6 +80,18 @@ def stat_of(pid: int) -> Process | None:
         os.close(fd)
 
 
+def is_hidden(pid: int) -> bool:
+    """Whether a process has that number although /proc does not show it: mounted with hidepid,
+    it hides what the caller may not trace, which in a user namespace is all that is outside."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return stat_of(pid) is None  # else it has just got that number
+
+
 def line_of(pid: int) -> list[Process]:
     """The process and those above it, up to init."""
     line: list[Process] = []
