@@ -274,4 +274,4 @@ def test_the_banner_says_since_when(fleet: Fleet) -> None:
         assert began - 1 <= played.app.far.since <= time.time()
 
     play(fleet.boss, look, size=WIDE, fleet=True)
-    eventually(lambda: fleet.boss.knell.list())
+    eventually(fleet.boss.knell.list)

@@ -28,6 +28,7 @@ from knell.faces.far.look import FarScene
 from knell.faces.text.fleet import seen_words
 
 DRY_WAIT = 6.0  # seconds for a dry run: a host behind pgbouncer looks every five seconds
+NOT_FAR = "what it prints and its pane stay on its host: no order carries them"
 Told = list[PlanLine]
 
 

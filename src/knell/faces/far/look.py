@@ -126,7 +126,7 @@ class FarLook(threading.Thread):
         late.start()
         scene, trouble = None, ""
         try:
-            scene = self._taken(knell)
+            scene = self.take(knell)
         except KnellError as error:
             trouble = str(error)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -157,7 +157,8 @@ class FarLook(threading.Thread):
         if not self._over:
             self._told()
 
-    def _taken(self, knell: Knell) -> FarScene:
+    def take(self, knell: Knell) -> FarScene:
+        """Asks the database; KnellError where it does not answer. In whichever thread."""
         before, fleet = self.scene, knell.fleet
         picture = fleet.picture(*self._targets)
         live = {far_key(view) for view in picture.agents}

@@ -6,12 +6,11 @@ from knell.api import Knell
 from knell.api.results import AgentView
 from knell.core.errors import BadRequest, NoSuchAgent
 from knell.core.receipt import receipt_from_json
-from knell.faces.far.deeds import ask_host
+from knell.faces.far.deeds import NOT_FAR, ask_host
 from knell.faces.text import receipt as receipt_text
 from knell.faces.text.tables import tree_text, verdict_text
 
 MOST_LINES = 1000
-NOT_FAR = "what it prints and its pane stay on its host: no order carries them"
 
 
 def _why(knell: Knell, view: AgentView) -> list[str]:
