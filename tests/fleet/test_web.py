@@ -11,6 +11,7 @@ from faces.web.serving import Server, served
 from fleets import Fleet
 from house import alive, eventually
 from hushed import fall_silent
+from repo import Repo
 from scenes import number
 
 EVIL = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
@@ -248,6 +249,37 @@ def waiting_run(fleet: Fleet, run: str) -> None:
 def fresh_plan(server: Server, whole: dict[str, Any]) -> str:
     """The hash of the plan, once the server's picture has that run."""
     return eventually(lambda: server.post("/api/plan", whole).json["plan"])
+
+
+def test_every_deed_to_its_effect_on_another_host(fleet: Fleet) -> None:
+    """As a script sees it; each is carried out by the agent's own host."""
+    origin = fleet.join("build-7", link=False)
+    repo = Repo(origin)
+    tree = repo.worktree("done")
+    origin.knell.spawn(command=("sleep", "600"), name="nova", place="headless", cwd=str(tree))
+    def has_become(live: bool, run: str) -> bool:  # noqa: FBT001 - of one row
+        rows = fleet.database.sql("SELECT live, run FROM knell.agents WHERE name = 'nova'")
+        return [live] == [one for one, _ in rows] and (not run or run == rows[0][1])
+
+    with fleet.linked("build-7"), served(fleet.boss, "--fleet") as server:
+        fleet.await_agent("build-7", "nova")
+        server.enter()
+        for deed, live in (
+            *(("stop", False), ("resume", True), ("restart", True), ("kill", False)),
+            ("cleanup", False),
+        ):
+            view = origin.knell.show("nova").view
+            eventually(lambda view=view: has_become(view.state != "ended", view.run))
+            whole = {"deed": deed, "runs": [f"{view.run}@build-7"]}
+            plan = fresh_plan(server, whole)
+            done = server.post("/api/act", {**whole, "plan": plan})
+            assert done.status == 200, done.text
+            assert done.json["lines"], deed
+            assert "pending" not in done.json, done.text
+            state = origin.knell.show("nova").view.state
+            assert (state != "ended") is live, (deed, done.text)
+    assert not tree.exists()  # it was clean, and its host removed it
+    assert {*fleet.orders()} == {"done"}
 
 
 def test_read_only_sends_no_order(fleet: Fleet) -> None:
