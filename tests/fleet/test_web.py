@@ -257,6 +257,7 @@ def test_every_deed_to_its_effect_on_another_host(fleet: Fleet) -> None:
     repo = Repo(origin)
     tree = repo.worktree("done")
     origin.knell.spawn(command=("sleep", "600"), name="nova", place="headless", cwd=str(tree))
+
     def has_become(live: bool, run: str) -> bool:  # noqa: FBT001 - of one row
         rows = fleet.database.sql("SELECT live, run FROM knell.agents WHERE name = 'nova'")
         return [live] == [one for one, _ in rows] and (not run or run == rows[0][1])
