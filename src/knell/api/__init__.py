@@ -46,7 +46,9 @@ class Knell(StartAndWatchVerbs, LiveVerbs):
         self.close()
 
     def close(self) -> None:
-        """Closes the store; the next call opens it again."""
+        """Closes the store, and the fleet's database; the next call opens them again."""
+        if self._fleet:
+            self._fleet.close()
         self._world.close()
 
     @property

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knell.api.fleet_setup import FleetSetupVerbs
 from knell.core.codes import Code
-from knell.core.errors import FleetFailed
-from knell.core.fleet.target import FarTarget, far_target
+from knell.core.errors import BadRequest, FleetFailed, KnellError, NoSuchAgent, Refused
+from knell.core.fleet.target import EVERYWHERE, FarTarget, checked_far_agent, far_target, is_far
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from knell.api.results import AgentView
     from knell.core.fleet.order import FleetOrder
     from knell.core.ports.fleet import (
         FleetEvent,
@@ -32,6 +33,14 @@ class FarAnswer(NamedTuple):
 
     asked: FleetOrder
     order: OrderView | None
+
+
+class FleetPicture(NamedTuple):
+    """All hosts with their agents, as the database had them at one moment."""
+
+    hosts: tuple[HostView, ...]
+    agents: tuple[AgentView, ...]  # of other hosts than this one
+    orders: tuple[OrderView, ...]  # that are open
 
 
 class FleetStatus(NamedTuple):
@@ -118,11 +127,39 @@ class FleetVerbs(FleetSetupVerbs):
     def hosts(self) -> list[HostView]:
         return self.database.hosts()
 
-    def agents(self, target: str = "", *, with_ended: bool = False) -> list[dict[str, Any]]:
+    def own_host(self) -> str:
+        """The name of this machine in the fleet; empty if it is none of its hosts."""
+        from knell.fleet.private_files import read_credentials
+
+        return read_credentials(self.files.link).name if os.path.exists(self.files.link) else ""
+
+    def check_operator(self) -> None:
+        """FleetFailed where this home may not look at other hosts; asks no database."""
+        if not os.path.exists(self.files.operator):
+            why = "this home has no operator's credentials for a fleet: it sees no other host"
+            hint = "knell fleet init URL makes a fleet; knell fleet join URL --operator NAME"
+            raise FleetFailed(why, hint, code=Code.FLEET_OFF)
+
+    def picture(self, *targets: str) -> FleetPicture:
+        """Every host, the agents of the others, and the orders that are open. Targets: only these
+        agents; one without a host means every host."""
+        found = [row for one in _meant_far(targets) for row in self.agents(one)]
+        own = self.own_host()
+        agents = {(one.host, one.run): one for one in _far_views(found) if one.host != own}
+        return FleetPicture(tuple(self.hosts()), tuple(agents.values()), tuple(self.orders()))
+
+    def recently_ended(self, limit: int = 30) -> list[AgentView]:
+        """The agents of other hosts that ended last, the last one first."""
+        own = self.own_host()
+        return [one for one in _far_views(self.database.recently_ended(limit)) if one.host != own]
+
+    def agents(
+        self, target: str | FarTarget = "", *, with_ended: bool = False
+    ) -> list[dict[str, Any]]:
         """The rows of `list`, of all hosts, or of those that a target such as tag:X@* means."""
         if not target:
             return self.database.agents(ended=with_ended)
-        meant = far_target(target)
+        meant = far_target(target) if isinstance(target, str) else target
         kind, _, value = meant.what.partition(":")
         which = {kind: value} if value else {} if meant.what == "all" else {"name": meant.what}
         return self.database.agents(host=meant.host, ended=with_ended, **which)
@@ -175,6 +212,33 @@ class FleetVerbs(FleetSetupVerbs):
         found = self.database.await_answers(orders, wait, lambda some: self._world.wait([], some))
         return [FarAnswer(one, found.get(one.id)) for one in orders]
 
+    def order_runs(
+        self, verb: str, agents: Sequence[AgentView], options: Mapping[str, Any], *,
+        wait: float = WAIT, expires: float = EXPIRES,
+    ) -> list[FarAnswer | KnellError]:  # fmt: skip
+        """Asks the hosts of these agents of other hosts, each for exactly that run, and waits that
+        long for all of them. What was said of each, or why it was not asked for."""
+        from knell.fleet.postgres import OrderWish
+
+        who = self._signer()
+        asked: list[FleetOrder | KnellError] = []
+        for one in agents:
+            try:
+                checked_far_agent(f"{one.name}@{one.host}")
+                target = FarTarget(one.name, one.host)
+                wish = OrderWish(verb, target, dict(options), max(expires, wait))
+                [order] = self.database.prepare(wish, who)
+                asked.append(order if order.runs == (one.run,) else _another_run(target))
+            except (NoSuchAgent, Refused, BadRequest) as error:
+                asked.append(error)
+        orders = [one for one in asked if not isinstance(one, KnellError)]
+        self.database.issue(orders, who)
+        found = self.database.await_answers(orders, wait, lambda some: self._world.wait([], some))
+        return [
+            one if isinstance(one, KnellError) else FarAnswer(one, found.get(one.id))
+            for one in asked
+        ]
+
     def _signer(self) -> Signer:
         """The operator of this home; inside an agent, this host in the name of that agent."""
         from knell.fleet.postgres import Signer
@@ -205,3 +269,27 @@ class FleetVerbs(FleetSetupVerbs):
         whole = found[0] if len(found) == 1 and id else id
         self.database.cancel(whole)
         return whole
+
+
+def _meant_far(targets: Sequence[str]) -> list[str | FarTarget]:
+    """What targets of a look mean on other hosts; a session, a pane or an id is of this one."""
+    if not targets:
+        return [""]
+    wide = [one for one in targets if not is_far(one)]
+    kinds = ("tag", "team")
+    wide = [one for one in wide if ":" not in one or one.partition(":")[0] in kinds]
+    return [
+        *(far_target(one) for one in targets if is_far(one)),
+        *(FarTarget(one, EVERYWHERE) for one in wide),
+    ]
+
+
+def _far_views(rows: Iterable[object]) -> list[AgentView]:
+    from knell.life.look.far import far_view
+
+    return [view for row in rows if (view := far_view(row))]
+
+
+def _another_run(target: FarTarget) -> Refused:
+    why = f"'{target}' is another run by now: nothing was done to it"
+    return Refused(why, "ask again", code=Code.RUN_OVER)

@@ -1,10 +1,13 @@
 """What people and agents can do, and how each face offers it: docs/faces.md is printed from here.
 
-Every verb, key and tool stands in this table, or in `WITHOUT` with the reason; a test compares it
-with the faces themselves.
+Every verb, key and tool stands in this table, or in `WITHOUT` with the reason; what of it reaches
+agents of other hosts stands in `FAR`. Tests compare both with the faces themselves.
 """
 
 from typing import NamedTuple
+
+from knell.faces.deeds import DEEDS
+from knell.faces.far.deeds import NOT_FAR
 
 
 class Action(NamedTuple):
@@ -23,6 +26,10 @@ PLAIN_WEB = ("", "shown", "filter")  # what is no deed of a button
 ACTIONS = (
     Action("see all agents", "list", "shown", "list-agents"),
     Action("see all agents, orphans and the watch", "status", "shown", "list-agents"),
+    Action(
+        "see agents of all hosts, by host", "list --fleet", "g", "", "shown",
+        "an agent sees its own host: --fleet is the operator's",
+    ),
     Action("only some of them", "list TARGET", "/", "list-agents", "filter"),
     Action("see everything about one", "show", "shown", "agent-status"),
     Action("why it counts as working or stalled", "explain", "e", "explain-agent"),
@@ -45,6 +52,49 @@ ACTIONS = (
         "only the operator starts the watch; the page says when it is off, and the command",
     ),
 )  # fmt: skip
+
+
+class FarAction(NamedTuple):
+    """The same for agents of other hosts, in `top --fleet` and `web --fleet`."""
+
+    how: str  # "order": its own host does it; "published": the database has it; empty: not at all
+    verb: str = ""
+    top: str = ""  # key, or shown
+    web: str = ""
+    why_not: str = ""
+
+
+NO_DEED = {one.name: one.why_not_far for one in DEEDS if not one.order}
+OF_HERE = "top and web show the events of this host"
+FAR = {
+    "see all agents": FarAction("published", "list --fleet", "shown", "shown"),
+    "see all agents, orphans and the watch": FarAction(
+        "published", "status --fleet", "shown", "shown", "a host publishes its agents only"
+    ),
+    "see agents of all hosts, by host": FarAction("published", "list --fleet", "g", "shown"),
+    "only some of them": FarAction("published", "list tag:X@*", "/", "filter"),
+    "see everything about one": FarAction(
+        "order", "show NAME@HOST", "shown", "shown", "top and web show what its host has published"
+    ),
+    "why it counts as working or stalled": FarAction("order", "explain NAME@HOST", "e", "button"),
+    "its processes": FarAction("order", "tree NAME@HOST", "t", "button"),
+    "what it printed": FarAction("", why_not=NOT_FAR),
+    "what its pane shows": FarAction("", why_not=NOT_FAR),
+    "go to its pane": FarAction("", why_not=NOT_FAR),
+    "the proof of its end": FarAction("published", "receipt NAME@HOST", "p", "shown"),
+    "what happened": FarAction("published", "events --fleet", why_not=OF_HERE),
+    "what happened while you slept": FarAction("", why_not="each host tells its own night"),
+    "start one": FarAction(
+        "order", "spawn --host HOST", why_not="top and web act on agents that are there"
+    ),
+    "stop politely": FarAction("order", "stop NAME@HOST", "s", "stop"),
+    "kill": FarAction("order", "kill NAME@HOST", "X", "kill"),
+    "ask to leave": FarAction("", why_not=NO_DEED["ask"]),
+    "bring back": FarAction("order", "resume NAME@HOST", "r", "resume"),
+    "start again": FarAction("order", "restart NAME@HOST", "R", "restart"),
+    "clean up after it": FarAction("order", "kill NAME@HOST --cleanup", "c", "cleanup"),
+    "watch over all": FarAction("", why_not="each host has its own watch, which runs its link"),
+}
 
 # Verbs that are on the command line alone, by the reason.
 WITHOUT = {
@@ -87,4 +137,18 @@ def table() -> list[tuple[str, ...]]:
         tool = f"`{one.tool}`" if one.tool else ""
         web = one.web if one.web in PLAIN_WEB else f"`{one.web}`"
         rows.append((one.what, f"`{one.verb}`", key, web, tool, one.why_not))
+    return rows
+
+
+def far_table() -> list[tuple[str, ...]]:
+    """The same for agents of other hosts."""
+    how = {"order": "an order to its host", "published": "what its host has published", "": ""}
+    rows: list[tuple[str, ...]] = [
+        ("", "command line", "`top --fleet`", "`web --fleet`", "by", "not there because")
+    ]
+    for what, one in FAR.items():
+        key = one.top if one.top in ("", "shown") else f"`{one.top}`"
+        web = one.web if one.web in (*PLAIN_WEB, "button") else f"`{one.web}`"
+        verb = f"`{one.verb}`" if one.verb else ""
+        rows.append((what, verb, key, web, how[one.how], one.why_not))
     return rows

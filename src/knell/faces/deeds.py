@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from knell.api import Knell
 from knell.api.results import AgentView, Receipt, TargetResult
@@ -30,6 +30,12 @@ class Plan(NamedTuple):
     deed: "AgentDeed"
     views: tuple[AgentView, ...]
     told: tuple[PlanLine, ...]
+    far: tuple[AgentView, ...] = ()  # agents of other hosts
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all that are meant."""
+        return (*(v.name for v in self.views), *(f"{v.name}@{v.host}" for v in self.far))
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -38,7 +44,8 @@ class Plan(NamedTuple):
     @property
     def hash(self) -> str:
         """What the person agrees to: the deed, the runs and whether they live, what is told."""
-        runs = [(view.name, view.run, view.state == "ended") for view in self.views]
+        runs: list[tuple[object, ...]] = [(v.name, v.run, v.state == "ended") for v in self.views]
+        runs += [(v.name, v.run, v.state == "ended", v.host) for v in self.far]
         lasting = [one.text for one in self.told if not one.passing]
         return hashlib.sha256(json.dumps([self.deed.name, runs, lasting]).encode()).hexdigest()
 
@@ -50,12 +57,19 @@ class AgentDeed(NamedTuple):
     to: str  # what it is done to: "live" agents, "ended" ones, or "all"
     describe: Callable[[Knell, Sequence[AgentView]], Sequence[str | PlanLine]]
     carry_out: Callable[[Knell, Sequence[AgentView]], list[str]]
+    order: str = ""  # the verb that another host is asked for; empty: there is none
+    options: Mapping[str, Any] = {}  # of that order
+    why_not_far: str = ""  # why there is none
 
 
 def make_plan(knell: Knell, deed: AgentDeed, views: Sequence[AgentView]) -> Plan:
-    fit = tuple(v for v in views if deed.to in ("all", "ended" if v.state == "ended" else "live"))
+    fit = fitting(deed, views)
     told = deed.describe(knell, fit) if fit else ()
     return Plan(deed, fit, tuple(PlanLine(one) if isinstance(one, str) else one for one in told))
+
+
+def fitting(deed: AgentDeed, views: Iterable[AgentView]) -> tuple[AgentView, ...]:
+    return tuple(v for v in views if deed.to in ("all", "ended" if v.state == "ended" else "live"))
 
 
 def carry_out(knell: Knell, plan: Plan) -> list[str]:
@@ -86,11 +100,11 @@ def _would_end(results: Iterable[TargetResult], views: Sequence[AgentView]) -> l
     by_run = {view.run: view for view in views}
     lines: list[str | PlanLine] = []
     for receipt in (receipt for one in results for receipt in one.receipts):
-        lines += _would_end_one(receipt, by_run.get(receipt.run))
+        lines += would_end_one(receipt, by_run.get(receipt.run))
     return lines
 
 
-def _would_end_one(receipt: Receipt, view: AgentView | None) -> list[str | PlanLine]:
+def would_end_one(receipt: Receipt, view: AgentView | None) -> list[str | PlanLine]:
     if receipt.result is not Result.WOULD_END:
         return [line.text for line in receipt_lines(receipt)]
     count = len(receipt.processes)
@@ -130,12 +144,13 @@ def _kill(knell: Knell, views: Sequence[AgentView]) -> list[str]:
 
 def _describe_clean_up(knell: Knell, views: Sequence[AgentView]) -> list[str]:
     endings = knell.kill(*_targets(views), cleanup="safe", dry_run=True, yes=True)
-    lines: list[str] = []
-    for receipt in endings:
-        cleaning = receipt.cleaning
-        told = f"{cleaning.worktree}: {cleaning.state}, {cleaning.why}" if cleaning.worktree else ""
-        lines.append(f"{receipt.agent}  {told or 'it has no worktree'}")
-    return lines
+    return [would_clean_up(receipt) for receipt in endings]
+
+
+def would_clean_up(receipt: Receipt) -> str:
+    cleaning = receipt.cleaning
+    told = f"{cleaning.worktree}: {cleaning.state}, {cleaning.why}" if cleaning.worktree else ""
+    return f"{receipt.agent}  {told or 'it has no worktree'}"
 
 
 def _clean_up(knell: Knell, views: Sequence[AgentView]) -> list[str]:
@@ -198,14 +213,21 @@ def _ask(knell: Knell, views: Sequence[AgentView]) -> list[str]:
     return _each(views, ask)
 
 
+YES: dict[str, Any] = {"yes": True}  # it was asked here
 DEEDS = (
-    AgentDeed("stop", "s", "stop", "live", _describe_stop, _stop),
-    AgentDeed("kill", "X", "kill", "live", _describe_kill, _kill),
-    AgentDeed("resume", "r", "resume", "ended", _describe_resume, _resume),
-    AgentDeed("restart", "R", "restart", "all", _describe_restart, _restart),
-    AgentDeed("ask", "a", "ask to leave", "live", _describe_ask, _ask),
-    AgentDeed("cleanup", "c", "clean up after", "ended", _describe_clean_up, _clean_up),
-)
+    AgentDeed("stop", "s", "stop", "live", _describe_stop, _stop, "stop", YES),
+    AgentDeed("kill", "X", "kill", "live", _describe_kill, _kill, "kill", YES),
+    AgentDeed("resume", "r", "resume", "ended", _describe_resume, _resume, "resume"),
+    AgentDeed("restart", "R", "restart", "all", _describe_restart, _restart, "restart", YES),
+    AgentDeed(
+        "ask", "a", "ask to leave", "live", _describe_ask, _ask,
+        why_not_far="an answer to the question would find no way back: stop is as polite",
+    ),
+    AgentDeed(
+        "cleanup", "c", "clean up after", "ended", _describe_clean_up, _clean_up,
+        "kill", {**YES, "cleanup": "safe"},
+    ),
+)  # fmt: skip
 
 
 def rung_limits(settings: Settings, deed: AgentDeed) -> dict[str, float]:

@@ -71,6 +71,16 @@ class PostgresFleet:
         given = {key: value for key, value in which.items() if value not in ("", None, EVERYWHERE)}
         return self.call("SELECT knell.fleet_agents($1)", given)
 
+    def recently_ended(self, limit: int) -> list[dict[str, Any]]:
+        """The rows of those that ended last, on all hosts; the database leaves out the others."""
+        return self.call(
+            "SELECT coalesce(jsonb_agg(last.one), '[]') FROM"
+            " (SELECT one FROM jsonb_array_elements(knell.fleet_agents($1)) one"
+            " WHERE one->>'state' = 'ended' ORDER BY one->>'ended_at' DESC LIMIT $2::integer) last",
+            {"ended": True},
+            limit,
+        )
+
     def events(self, after: FleetEvent | None, limit: int, agent: str = "") -> list[FleetEvent]:
         told: dict[str, Any] = {"limit": limit}
         told |= {"tx": after.tx, "id": after.id} if after else {}
@@ -179,7 +189,8 @@ def _order_view(row: Mapping[str, Any]) -> OrderView:
     try:
         body: Any = json.loads(row["body"])
         known |= {name: str(body[name]) for name in ("verb", "target", "by")}
-    except (ValueError, TypeError, KeyError, RecursionError):  # somebody wrote it by hand
+        known["dry_run"] = bool(body["options"].get("dry_run"))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # by hand
         known |= dict.fromkeys(("verb", "target", "by"), "?")
     return OrderView(**known, answer=row["answer"] or {})
 

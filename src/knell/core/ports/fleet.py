@@ -152,6 +152,7 @@ class OrderView(NamedTuple):
     expires_at: float
     finished_at: float | None
     answer: dict[str, Any]
+    dry_run: bool = False  # it only asks what would be done
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()

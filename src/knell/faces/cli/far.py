@@ -2,66 +2,48 @@
 
 Never says "killed" without the origin's receipt: an order that has no answer yet is pending."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knell.api import Knell
-from knell.core.codes import Code
 from knell.core.errors import BadRequest
 from knell.core.fleet.target import FarTarget, checked_host, far_target, is_far
-from knell.core.receipt import Endings, Receipt, TargetResult, receipt_from_json
+from knell.core.receipt import Endings, TargetResult
 from knell.faces import exits
 from knell.faces.cli import output
 from knell.faces.exits import Exit
+from knell.faces.far.answers import (
+    FarEnding,
+    ending_lines,
+    failure_lines,
+    failure_of,
+    gathered,
+    pending_json,
+    pending_lines,
+)
 
 if TYPE_CHECKING:
     from knell.api.fleet import FarAnswer
 
-SHORT = 8  # characters of an order's id
 HERE_ONLY = ("session", "force_no_yaml", "strict_pane", "registry")  # options that no order has
 
 
-class FarEnding(NamedTuple):
+class FarEnd(NamedTuple):
     """What a target on other hosts came to."""
 
     target: FarTarget
-    receipts: tuple[tuple[str, Receipt], ...]  # with the host of each
-    failed: tuple[tuple[str, dict[str, Any]], ...]  # host, and what it said
-    pending: tuple["FarAnswer", ...]
+    came_to: FarEnding
 
 
 def ask_ending(
     knell: Knell, verb: str, target: str, options: Mapping[str, Any], wait: float | None
-) -> FarEnding:
+) -> FarEnd:
     meant = far_target(target)
-    answers = knell.fleet.order(verb, meant, options, **_waiting(wait))
-    receipts: list[tuple[str, Receipt]] = []
-    failed: list[tuple[str, dict[str, Any]]] = []
-    for one in answers:
-        if one.order is None:
-            continue
-        host, answer = one.asked.host, one.order.answer
-        if "error" in answer or one.order.state != "done":
-            failed.append((host, failure_of(one.order.state, answer)))
-        for part in answer.get("targets", ()):
-            receipts += [(host, receipt_from_json(found)) for found in part["receipts"]]
-    pending = tuple(one for one in answers if one.order is None)
-    return FarEnding(meant, tuple(receipts), tuple(failed), pending)
+    return FarEnd(meant, gathered(knell.fleet.order(verb, meant, options, **_waiting(wait))))
 
 
 def _waiting(wait: float | None) -> dict[str, float]:
     return {} if wait is None else {"wait": wait}
-
-
-def failure_of(state: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What a host that did not do it said; a state of its own for what nobody took."""
-    said: dict[str, Any] = {
-        "code": f"order_{state}",
-        "message": f"the order is {state}",
-        "hint": "",
-    }
-    return said | dict(answer.get("error", {})) | {"exit": answer.get("exit", 1)}
 
 
 # -- kill and stop -----------------------------------------------------------------------------
@@ -116,9 +98,10 @@ def _is_declined(knell: Knell, far: Sequence[str], verb: str) -> bool:
 
 
 def print_far(
-    found: Sequence[FarEnding], local: Endings | None, verb: str, *, json_wanted: bool
+    ends: Sequence[FarEnd], local: Endings | None, verb: str, *, json_wanted: bool
 ) -> int:
     """Prints all of it, and gives the exit code: the worst, and pending where nothing is worse."""
+    found = [one.came_to for one in ends]
     code = exits.of_receipts(receipt for one in found for _, receipt in one.receipts)
     code = max(code, exits.of_receipts(local) if local else Exit.DONE)
     for one in found:
@@ -132,7 +115,7 @@ def print_far(
 
     if local:
         output.print_lines(text.target_lines(local.targets, verb))
-    for one in found:
+    for one in ends:
         _print_ending(one, verb)
     return code
 
@@ -150,46 +133,17 @@ def _print_documents(
     output.print_json(document)
 
 
-def _print_ending(one: FarEnding, verb: str) -> None:
+def _print_ending(one: FarEnd, verb: str) -> None:
     from knell.faces.text import endings as text
 
-    for host, receipt in one.receipts:
-        for line in text.receipt_lines(receipt):
-            said = line.text.replace(f"knell r {receipt.agent}", f"knell r {receipt.agent}@{host}")
-            output.print_lines([line._replace(text=f"{host}: {said}")])
-    for host, said in one.failed:
-        print_failure(host, said)
-    for answer in one.pending:
-        print_pending(answer)
-    if one.target.group:
-        receipts = tuple(receipt for _, receipt in one.receipts)
-        whole = text.summary(TargetResult(str(one.target), str(one.target), receipts), verb)
-        hosts = "1 host" if len(one.pending) == 1 else f"{len(one.pending)} hosts"
-        more = f", {hosts} pending" if one.pending else ""
+    target, end = one
+    output.print_lines(ending_lines(end))
+    if target.group:
+        receipts = tuple(receipt for _, receipt in end.receipts)
+        whole = text.summary(TargetResult(str(target), str(target), receipts), verb)
+        hosts = "1 host" if len(end.pending) == 1 else f"{len(end.pending)} hosts"
+        more = f", {hosts} pending" if end.pending else ""
         output.print_line(whole + more)
-
-
-def print_failure(host: str, said: Mapping[str, Any]) -> None:
-    output.print_error(f"error: {host}: {said['message']}")
-    if said["hint"]:
-        output.print_error(f"hint: {said['hint']}")
-
-
-def print_pending(answer: "FarAnswer") -> None:
-    order = answer.asked
-    until = time.strftime("%H:%M:%S", time.localtime(order.expires_at))
-    what = f"{order.verb} {order.target}".strip()
-    output.print_error(f"{order.host}: pending: it has not answered yet to '{what}'")
-    output.print_error(
-        f"hint: it is done when the host is back, until {until};"
-        f" knell orders cancel {order.id[:SHORT]} calls it off"
-    )
-
-
-def pending_json(answer: "FarAnswer") -> dict[str, Any]:
-    order = answer.asked
-    known = {"order": order.id, "host": order.host, "target": order.target, "verb": order.verb}
-    return {**known, "expires_at": order.expires_at, "code": str(Code.PENDING)}
 
 
 # -- verbs that mean one agent -------------------------------------------------------------------
@@ -208,14 +162,14 @@ def ask_one(
     if one.order is None:
         if json_wanted:
             output.print_json({"ok": False, "pending": [pending_json(one)]})
-        print_pending(one)
+        output.print_lines(pending_lines(one.asked))
         return Exit.PENDING
     answer = one.order.answer
     if "error" in answer or one.order.state != "done":
         said = failure_of(one.order.state, answer)
         if json_wanted:
             output.print_json({"ok": False, **said, "host": one.asked.host})
-        print_failure(one.asked.host, said)
+        output.print_lines(failure_lines(one.asked.host, said))
         return Exit(said["exit"])
     for line in answer.get("warnings", ()):
         output.print_error(f"warning: {line}")

@@ -32,7 +32,7 @@ def seen_words(host: "HostView") -> str:
     if host.seen is None:
         return "never heard"
     if host.state == "silent":
-        return f"silent for {span(host.seen)}"
+        return f"silent, seen {span(host.seen)} ago"
     unsure = " (the database was away)" if host.state == "unsure" else ""
     return f"seen {span(host.seen)} ago{unsure}"
 

@@ -13,11 +13,14 @@ from knell.api import Knell
 from knell.api.results import AgentView
 from knell.core.errors import KnellError
 from knell.faces import deeds
+from knell.faces.far import deeds as far_deeds
+from knell.faces.far.look import FarLook
 from knell.faces.text.terminal import printable
 from knell.faces.top import pages
 from knell.faces.top.appearance import CSS, HELP
 from knell.faces.top.board import Board
-from knell.faces.top.feed import Feed, TopScene
+from knell.faces.top.feed import Feed, TopScene, local_targets
+from knell.faces.top.hosts import FleetRows
 from knell.faces.top.question import Page, Question
 
 
@@ -31,6 +34,7 @@ class TopApp(App[None]):
         Binding("enter", "attach", "attach"),
         *(Binding(key, f"page('{key}')", title) for key, (title, _) in pages.PAGES.items()),
         Binding("w", "watch", "watch"),
+        Binding("g", "by_host", "by host"),
         Binding("slash", "filter", "filter"),
         Binding("escape", "clear", "no filter"),
         Binding("exclamation_mark", "toggle_readonly", "read-only"),
@@ -45,6 +49,7 @@ class TopApp(App[None]):
         targets: Sequence[str] = (),
         *,
         readonly: bool = False,
+        fleet: bool = False,
         theme: str = "",
     ) -> None:
         super().__init__()
@@ -52,17 +57,32 @@ class TopApp(App[None]):
             self.theme = f"textual-{theme}"
         self._open = open_knell
         self._locked = readonly  # given on the command line: `!` does not lift it
-        self.feed = Feed(open_knell, targets, self._show)
-        self.board = Board(self.feed.look_at, readonly=readonly)
+        self.far = FarLook(open_knell, self._show_far, targets) if fleet else None
+        here = local_targets(targets, self.far.own if self.far else "")
+        self.feed = Feed(open_knell, here, self._show)
+        rows = FleetRows(self.far) if self.far else None
+        self.board = Board(self.feed.look_at, rows, readonly=readonly)
 
     def compose(self) -> ComposeResult:
         yield self.board
 
     def on_mount(self) -> None:
         self.feed.start()
+        if self.far:
+            self.far.start()
 
     def on_unmount(self) -> None:
         self.feed.stop()
+        if self.far:
+            self.far.stop()
+
+    def _show_far(self) -> None:
+        self._from_thread(self.board.show_far)
+
+    def _refresh(self) -> None:
+        self.feed.refresh()
+        if self.far:
+            self.far.refresh()
 
     def _show(self, scene: TopScene | None, trouble: str) -> None:
         self._from_thread(self.board.show, scene, trouble)
@@ -77,6 +97,9 @@ class TopApp(App[None]):
     def action_clear(self) -> None:
         self.board.clear_filter()
 
+    def action_by_host(self) -> None:
+        self.board.switch_groups()
+
     # -- deeds --------------------------------------------------------------------------------
 
     def action_deed(self, key: str) -> None:
@@ -84,20 +107,24 @@ class TopApp(App[None]):
         if self.board.readonly:
             self.notify("read-only: nothing is changed; ! lifts it", severity="warning")
             return
-        views = [view for key in self.board.table.chosen if (view := self.board.view_of(key))]
-        self.run_worker(partial(self._plan, deed, views), thread=True, exclusive=False)
+        keys = self.board.table.chosen
+        views = [view for key in keys if (view := self.board.view_of(key))]
+        far = [view for key in keys if (view := self.board.far_of(key))]
+        self.run_worker(partial(self._plan, deed, views, far), thread=True, exclusive=False)
 
-    def _plan(self, deed: deeds.AgentDeed, views: list[AgentView]) -> None:
+    def _plan(self, deed: deeds.AgentDeed, views: list[AgentView], far: list[AgentView]) -> None:
         """In a thread: the dry run, then the question."""
         try:
             with self._open() as knell:
-                plan = deeds.make_plan(knell, deed, views)
+                scene = self.far.scene if self.far else None
+                plan = far_deeds.make_plan(knell, deed, views, far, scene)
         except KnellError as error:
             self._from_thread(self.tell, [str(error)])
             return
-        if not plan.views:
+        if not plan.names:
             fit = "lives" if deed.to == "live" else "has ended"
-            self._from_thread(self.tell, [f"nothing to {deed.word}: none of these {fit}"])
+            why = plan.lines or [f"nothing to {deed.word}: none of these {fit}"]
+            self._from_thread(self.tell, why)
             return
         self._from_thread(self._ask, plan)
 
@@ -113,17 +140,21 @@ class TopApp(App[None]):
 
     def _act(self, plan: deeds.Plan) -> None:
         """In a thread: the deed itself."""
+        pending = False
         try:
             with self._open() as knell:
                 self.board.limits = deeds.rung_limits(knell.settings, plan.deed)
-                lines = deeds.carry_out(knell, plan)
+                done = far_deeds.carry_out(knell, plan)
+                lines, pending = done.lines, bool(done.pending)
         except KnellError as error:
             lines = [str(error), *([error.hint] if error.hint else [])]
-        self.feed.refresh()
-        self._from_thread(self.tell, lines)
+        self._refresh()
+        self._from_thread(partial(self.tell, lines, warn=pending))
 
-    def tell(self, lines: Sequence[str]) -> None:
-        self.notify("\n".join(deeds.shown(lines)), timeout=8, markup=False)
+    def tell(self, lines: Sequence[str], *, warn: bool = False) -> None:
+        how = "warning" if warn else "information"
+        text = "\n".join(deeds.shown(lines))
+        self.notify(text, timeout=8, markup=False, severity=how)
 
     def action_toggle_readonly(self) -> None:
         if self._locked:
@@ -157,20 +188,23 @@ class TopApp(App[None]):
         self.push_screen(Page("keys", HELP.splitlines()))
 
     def action_page(self, key: str) -> None:
-        self._page(*pages.PAGES[key])
-
-    def _page(self, title: str, lines: Callable[[Knell, AgentView], list[str]]) -> None:
-        view = self.board.selected()
-        if view is None:
+        title, lines = pages.PAGES[key]
+        view, far = self.board.selected(), self.board.far_of(self.board.table.cursor)
+        one = view or far
+        if one is None:
             return
+        readonly = self.board.readonly
 
         def read() -> None:
             try:
                 with self._open() as knell:
-                    found = lines(knell, view)
+                    if far:
+                        found = pages.far_page(key, knell, far, readonly=readonly)
+                    else:
+                        found = lines(knell, one)
             except KnellError as error:
                 found = [str(error), error.hint]
-            name = printable(view.name)
+            name = printable(f"{one.name}@{one.host}" if far else one.name)
             self._from_thread(self.open_page, Page(f"{name}: {title}", found))
 
         self.run_worker(read, thread=True, exclusive=False)
@@ -181,6 +215,8 @@ class TopApp(App[None]):
     def action_attach(self) -> None:
         """Gives the terminal to the agent's pane until the person comes back."""
         view = self.board.selected()
+        if far := self.board.far_of(self.board.table.cursor):
+            self.tell([f"its pane is on {far.host}: knell attach {far.name} there"])
         if view is None:
             return
         argv = [sys.executable, "-m", "knell", "attach", view.name]

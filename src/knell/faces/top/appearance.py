@@ -14,14 +14,17 @@ s              stop politely   X       kill
 r              resume          R       restart
 a              ask it to leave c       clean up after it
 w              watch on/off    !       read-only on or off
-?              this page       q       leave; no agent ends with top
+g              by host or not  ?       this page
+q              leave; no agent ends with top
 
 Keys that end an agent ask first, and show what they would do.
-A click moves to an agent, and the wheel scrolls.\
+A click moves to an agent, and the wheel scrolls.
+With --fleet: an order to another host that has no answer yet is pending,
+and never called done. Enter, l and a are for agents of this host.\
 """
 CSS = """
 #head { height: 1; text-style: bold; }
-#trouble { height: auto; color: $error; display: none; }
+#trouble, #fleet { height: auto; color: $error; display: none; }
 #filter { height: 1; border: none; display: none; }
 #events { height: 4; border-top: solid $primary; border-title-color: $text; padding: 0 1; }
 #head, #events, #keys { text-wrap: nowrap; text-overflow: ellipsis; }

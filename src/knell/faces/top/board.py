@@ -14,8 +14,11 @@ from knell.faces.text.terminal import printable
 from knell.faces.top.appearance import KEYS
 from knell.faces.top.detail import AgentDetail
 from knell.faces.top.feed import TopScene
+from knell.faces.top.hosts import FleetRows, Lines
 from knell.faces.top.rows import (
+    COLUMNS,
     FRESH,
+    EndedAgent,
     Layout,
     TopRow,
     aged,
@@ -29,7 +32,7 @@ from knell.faces.top.rows import (
     ordered,
     with_clock,
 )
-from knell.faces.top.table import AgentTable
+from knell.faces.top.table import HEAD, AgentTable
 
 EVENT_LINES = 3
 OLDER = 2.0  # seconds between two pictures of rows that only grow older
@@ -39,10 +42,14 @@ SHORT, TINY = 20, 12  # lines of a terminal that has no room for the details, or
 class Board(Vertical):
     """Shows one scene after the other."""
 
-    def __init__(self, look_at: Callable[[AgentView | None], None], *, readonly: bool) -> None:
-        """`look_at` is told who is under the cursor."""
+    def __init__(
+        self, look_at: Callable[[AgentView | None], None], far: FleetRows | None = None, *,
+        readonly: bool,
+    ) -> None:  # fmt: skip
+        """`look_at` is told who is under the cursor; `far` has the agents of other hosts."""
         super().__init__()
         self._look_at = look_at
+        self.far = far
         self.readonly = readonly
         self.words = ""  # the filter; never remembered, because it hides agents
         self.scene: TopScene | None = None
@@ -54,6 +61,7 @@ class Board(Vertical):
     def compose(self) -> ComposeResult:
         yield Static("knell", id="head", markup=False)
         yield Static("", id="trouble", markup=False)
+        yield Static("", id="fleet", markup=False)
         yield AgentTable()
         yield Input(placeholder="filter: words that a row must have", id="filter")
         yield AgentDetail()
@@ -78,6 +86,17 @@ class Board(Vertical):
             self.scene, self._wide = scene, False
             self.draw()
 
+    def show_far(self) -> None:
+        """Something is new of other hosts, or nothing comes from them any more."""
+        self._draw_fleet_trouble()
+        self.draw()
+
+    def _draw_fleet_trouble(self) -> None:
+        sentence = self.far.look.sentence if self.far else ""
+        said = self.query_one("#fleet", Static)
+        said.update(printable(sentence))
+        said.display = bool(sentence)
+
     def draw(self) -> None:
         """Everything, after a look, another filter or another size of the terminal."""
         scene = self.scene
@@ -85,17 +104,35 @@ class Board(Vertical):
             return
         self.set_class(self.size.height < SHORT, "short")
         self.set_class(self.size.height < TINY, "tiny")
-        views = [v for v in ordered(scene.now.agents) if matches(v, self.words)]
-        ended = [one for one in scene.ended if matches(one.view, self.words)]
-        older = [aged(view, self.elapsed()) for view in views]
-        self.form = layout([*older, *(one.view for one in ended)], max(20, self.size.width - 4))
-        make = {key_of(view): partial(self.live_row, view) for view in views}
+        views = [v for v in ordered(self._local()) if matches(v, self.words, self.own)]
+        ended = [one for one in self._ended() if matches(one.view, self.words, self.own)]
+        shown = [*(aged(view, self.elapsed()) for view in views), *(one.view for one in ended)]
+        shown += self.far.measured(self.words) if self.far else []
+        wanted = self.far.columns if self.far else COLUMNS
+        self.form = layout(shown, max(20, self.size.width - 4), wanted)
+        make: Lines = {key_of(view): partial(self.live_row, view) for view in views}
         make |= {key_of(one.view): partial(ended_row, one, self.form) for one in ended}
+        make = self.far.lines(views, make, self.form, self.words) if self.far else make
         self.table.show(self.form.titles, tuple(make), lambda key: make[key]())
-        self._draw_head(len(make))
+        self._draw_head(sum(not key.startswith(HEAD) for key in make))
         self._draw_detail(scene)
         lines = [event_line(event) for event in scene.events[-EVENT_LINES:]]
         self.query_one("#events", Static).update("\n".join(reversed(lines)), layout=False)
+
+    @property
+    def own(self) -> str:
+        """The name of this host, where hosts are shown."""
+        return self.far.look.own if self.far else ""
+
+    def _local(self) -> list[AgentView]:
+        agents = self.scene.now.agents if self.scene else ()
+        return [view._replace(host=self.own) for view in agents] if self.far else [*agents]
+
+    def _ended(self) -> list[EndedAgent]:
+        ended = self.scene.ended if self.scene else ()
+        if not self.far:
+            return [*ended]
+        return [one._replace(view=one.view._replace(host=self.own)) for one in ended]
 
     def live_row(self, view: AgentView) -> TopRow:
         """As it is at this moment: its ages grow between two looks."""
@@ -118,13 +155,16 @@ class Board(Vertical):
             self._wide = True
             self.draw()
         self.table.refresh_changed()
-        self._draw_head(len(self.table.keys))
+        self._draw_head(sum(not key.startswith(HEAD) for key in self.table.keys))
 
     def _draw_head(self, shown: int) -> None:
         if self.scene is None:
             return
         filtered = f"filter '{printable(self.words)}': {shown} shown" if self.words else ""
-        head = headline(self.scene.now, readonly=self.readonly, filtered=filtered)
+        far, hosts = (self.far.heard(), self.far.where()) if self.far else ((), "")
+        head = headline(
+            self.scene.now, readonly=self.readonly, filtered=filtered, far=far, hosts=hosts
+        )
         line = with_clock(head, self.clock(), self.size.width)
         if line != self._head:
             self._head = line
@@ -133,7 +173,11 @@ class Board(Vertical):
     def _draw_detail(self, scene: TopScene) -> None:
         view = self.selected()
         self._look_at(view)
-        self.query_one(AgentDetail).show(view, scene.focus)
+        about = self.far.about(self.table.cursor) if self.far and not view else None
+        if about:
+            self.query_one(AgentDetail).tell(*about)
+        else:
+            self.query_one(AgentDetail).show(view, scene.focus)
 
     def selected(self) -> AgentView | None:
         return self.view_of(self.table.cursor)
@@ -144,6 +188,15 @@ class Board(Vertical):
             return None
         views = (*scene.now.agents, *(one.view for one in scene.ended))
         return next((view for view in views if key_of(view) == key), None)
+
+    def far_of(self, key: str) -> AgentView | None:
+        """The agent of another host that has this line."""
+        return self.far.find(key) if self.far else None
+
+    def switch_groups(self) -> None:
+        if self.far:
+            self.far.by_host = not self.far.by_host
+            self.draw()
 
     def on_agent_table_moved(self) -> None:
         if self.scene is not None:

@@ -1,7 +1,7 @@
 """What `top` shows of the agent under the cursor: why it counts as what it does, its screen, its
 processes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -28,6 +28,12 @@ class AgentDetail(Horizontal):
     def compose(self) -> ComposeResult:
         yield Static("", id="why", markup=False)
         yield Static("", id="tree", markup=False)
+
+    def tell(self, title: str, lines: Sequence[str]) -> None:
+        """What is known without looking: of another host, or of an agent there."""
+        self.border_title = title
+        self.query_one("#why", Static).update("\n".join(lines), layout=False)
+        self.query_one("#tree", Static).update("", layout=False)
 
     def show(self, view: AgentView | None, focus: Focus | None) -> None:
         """`focus` may be of the agent that was under the cursor before."""

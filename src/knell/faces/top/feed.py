@@ -10,6 +10,7 @@ from typing import NamedTuple
 from knell.api import Knell
 from knell.api.results import AgentView, Changes, EndingProgress, Event, Snapshot
 from knell.core.errors import KnellError
+from knell.core.fleet.target import EVERYWHERE, far_target, is_far
 from knell.faces.text.tables import tree_text, verdict_text
 from knell.faces.top.rows import EndedAgent
 
@@ -48,10 +49,12 @@ Show = Callable[[TopScene | None, str], None]  # the scene, or none, and what we
 class Feed(threading.Thread):
     """Looks until it is told to stop. A store that cannot be read is said, and tried again."""
 
-    def __init__(self, open_knell: Callable[[], Knell], targets: Sequence[str], show: Show) -> None:
+    def __init__(
+        self, open_knell: Callable[[], Knell], targets: Sequence[str] | None, show: Show
+    ) -> None:
         super().__init__(name="knell-top-feed", daemon=True)
         self._open = open_knell
-        self._targets = tuple(targets)
+        self._targets = None if targets is None else tuple(targets)  # None: all are meant
         self._show = show
         self._wake = threading.Event()
         self._over = False
@@ -123,7 +126,7 @@ class Feed(threading.Thread):
 
     def _scene(self, knell: Knell, now: Snapshot, *, ending: bool = False) -> TopScene:
         ended = list(self._ended.values())
-        if self._targets:
+        if self._targets is not None:
             meant = _names_meant(knell, self._targets)
             now = now._replace(agents=tuple(v for v in now.agents if v.name in meant))
             ended = [one for one in ended if one.view.name in meant]
@@ -178,6 +181,15 @@ def _few_ended(now: Snapshot) -> bool:
     """With a hundred thousand on record, only those are shown that end from now on."""
     most = 2000
     return now.states.get("ended", 0) <= most
+
+
+def local_targets(targets: Sequence[str], own: str) -> list[str] | None:
+    """What targets mean on this host, whose name in the fleet is `own`; None: all of it."""
+    if not targets:
+        return None
+    far = [far_target(one) for one in targets if own and is_far(one)]
+    here = [one for one in targets if not (own and is_far(one))]
+    return here + [one.what for one in far if one.host in (own, EVERYWHERE)]
 
 
 def _names_meant(knell: Knell, targets: Sequence[str]) -> set[str]:

@@ -34,11 +34,12 @@ class Question(ModalScreen[bool]):
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         self.plan = plan
-        self.many = len(plan.views) > TYPED_ABOVE
+        self.count = len(plan.names)
+        self.many = self.count > TYPED_ABOVE
 
     def compose(self) -> ComposeResult:
-        word, count = self.plan.deed.word, len(self.plan.views)
-        whom = f"{count} agents" if count != 1 else f"'{shown([self.plan.views[0].name])[0]}'"
+        word, count = self.plan.deed.word, self.count
+        whom = f"{count} agents" if count != 1 else f"'{shown(self.plan.names)[0]}'"
         with Vertical():
             yield Static(f"{word.capitalize()} {whom}?", markup=False, classes="title")
             with VerticalScroll(can_focus=False):
@@ -66,11 +67,11 @@ class Question(ModalScreen[bool]):
         self.dismiss(event.button.id == "yes")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.value.strip() == str(len(self.plan.views)):
+        if event.value.strip() == str(self.count):
             self.dismiss(True)  # noqa: FBT003 - the answer
         else:
             event.input.value = ""
-            event.input.placeholder = f"{len(self.plan.views)}, or Escape"
+            event.input.placeholder = f"{self.count}, or Escape"
 
     def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - textual calls it so
         self.dismiss(yes)

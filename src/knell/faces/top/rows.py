@@ -27,7 +27,7 @@ class TopColumn(NamedTuple):
     drop: int = 0  # where the terminal is too narrow, the highest is left out first; 0: never
 
 
-def _plain(field: str) -> Callable[[AgentView], str]:
+def plain(field: str) -> Callable[[AgentView], str]:
     def text(view: AgentView) -> str:
         return str(getattr(view, field) or "")
 
@@ -60,17 +60,17 @@ def activity(view: AgentView) -> str:
 
 
 COLUMNS = (
-    TopColumn("NAME", 24, _plain("name")),
-    TopColumn("KIND", 9, _plain("kind"), drop=3),
+    TopColumn("NAME", 24, plain("name")),
+    TopColumn("KIND", 9, plain("kind"), drop=3),
     TopColumn("ACTIVITY", 18, activity),
     TopColumn("QUIET", 6, _quiet, right=True),
     TopColumn("CPU", 5, _percent, right=True, drop=5),
     TopColumn("MEM", 5, _memory, right=True, drop=6),
-    TopColumn("PROC", 4, _plain("processes"), right=True, drop=7),
+    TopColumn("PROC", 4, plain("processes"), right=True, drop=7),
     TopColumn("PLACE", 20, place_of, drop=1),
-    TopColumn("TAG", 10, _plain("tag"), drop=4),
-    TopColumn("TASK", 12, _plain("task"), drop=8),
-    TopColumn("WORKTREE", 24, _plain("worktree"), drop=9),
+    TopColumn("TAG", 10, plain("tag"), drop=4),
+    TopColumn("TASK", 12, plain("task"), drop=8),
+    TopColumn("WORKTREE", 24, plain("worktree"), drop=9),
 )
 
 
@@ -129,12 +129,12 @@ def _padded(text: str, width: int, *, right: bool) -> str:
     return blanks + shown if right else shown + blanks
 
 
-def layout(views: Sequence[AgentView], width: int) -> Layout:
+def layout(views: Sequence[AgentView], width: int, wanted: Sequence[TopColumn] = COLUMNS) -> Layout:
     """As wide as the texts need, and at most as the terminal is. Where there are thousands, the
     first of them say how wide: whatever is wider is cut."""
     shown = views[:MEASURED]
-    texts = {one.title: [one.text(view) for view in shown] for one in COLUMNS}
-    used = [one for one in COLUMNS if one.drop == 0 or any(texts[one.title])]
+    texts = {one.title: [one.text(view) for view in shown] for one in wanted}
+    used = [one for one in wanted if one.drop == 0 or any(texts[one.title])]
     widths = {
         one.title: min(one.width, max([len(one.title), *map(columns, texts[one.title])]))
         for one in used
@@ -147,9 +147,8 @@ def layout(views: Sequence[AgentView], width: int) -> Layout:
         widths["NAME"] = min(widths["NAME"], max(SOME_NAME, most_names(texts["NAME"])))
     while needed() > width and any(one.drop for one in used):
         used.remove(max(used, key=lambda one: one.drop))
-    if needed() > width and used:
-        first = used[0].title
-        widths[first] = max(LEAST_NAME, widths[first] - (needed() - width))
+    if needed() > width:
+        widths["NAME"] = max(LEAST_NAME, widths["NAME"] - (needed() - width))
     return Layout(tuple(used), tuple(widths[one.title] for one in used))
 
 
@@ -163,8 +162,8 @@ def live_row(view: AgentView, form: Layout, progress: str = "") -> TopRow:
     """`progress`: how far its ending is, where one is under way."""
     tone = view.state if view.state in ("stopping", "spawning") else view.activity
     if progress:
-        name, kind = (_padded(printable(t), w, right=False) for t, w in _heads(view, form))
-        return TopRow(key_of(view), view.name, tone, f"{name}  {kind}  {progress}", live=True)
+        text = f"{_head(view, form)}  {progress}"
+        return TopRow(key_of(view), view.name, tone, text, live=True)
     cells = [printable(column.text(view)) for column in form.columns]
     return TopRow(key_of(view), view.name, tone, form.line(cells), live=True)
 
@@ -189,13 +188,17 @@ def ended_row(one: EndedAgent, form: Layout) -> TopRow:
         told += f"   {proof_words(receipt)}"
     if receipt is None or any(way_back(receipt)):
         told += "   r=resume"
-    heads = "  ".join(_padded(printable(t), w, right=False) for t, w in _heads(view, form))
-    return TopRow(key_of(view), view.name, "ended", f"{heads}  {printable(told)}", live=False)
+    text = f"{_head(view, form)}  {printable(told)}"
+    return TopRow(key_of(view), view.name, "ended", text, live=False)
 
 
-def _heads(view: AgentView, form: Layout) -> list[tuple[str, int]]:
+def _head(view: AgentView, form: Layout) -> str:
+    """Who it is, as the first columns of a row say it."""
     widths = dict(zip((one.title for one in form.columns), form.widths, strict=True))
-    return [(view.name, widths.get("NAME", LEAST_NAME)), (view.kind, widths.get("KIND", 6))]
+    parts = [(view.name, widths.get("NAME", LEAST_NAME)), (view.kind, widths.get("KIND", 6))]
+    if "HOST" in widths:
+        parts.insert(0, (view.host, widths["HOST"]))
+    return "  ".join(_padded(printable(text), width, right=False) for text, width in parts)
 
 
 def ordered(views: Iterable[AgentView]) -> list[AgentView]:
@@ -208,26 +211,32 @@ def ordered(views: Iterable[AgentView]) -> list[AgentView]:
     )
 
 
-def matches(view: AgentView, words: str) -> bool:
-    """Whether every word of a filter is somewhere in the row."""
+def matches(view: AgentView, words: str, host: str = "") -> bool:
+    """Whether every word of a filter is somewhere in the row. `host`: where hosts are shown."""
     text = " ".join(
-        (view.name, view.kind, view.state, view.activity, view.outcome, place_of(view), view.tag,
-         view.team, view.task, view.worktree, view.cwd)
+        (host, view.name, view.kind, view.state, view.activity, view.outcome, place_of(view),
+         view.tag, view.team, view.task, view.worktree, view.cwd)
     ).lower()  # fmt: skip
     return all(word in text for word in words.lower().split())
 
 
-def headline(now: Snapshot, *, readonly: bool, filtered: str) -> str:
-    """How many do what, what is left behind, and whether anybody watches."""
-    live = [view for view in now.agents if view.state != "ended"]
+def count_words(live: Sequence[AgentView]) -> str:
+    """`2 working 1 STALLED`."""
     counts = {word: sum(view.activity == word for view in live) for word in ORDER}
-    parts = [f"{len(live)} agents" if len(live) != 1 else "1 agent"]
-    words = [
+    return " ".join(
         f"{number} {word.upper() if word == 'stalled' else word}"
         for word, number in counts.items()
         if number
-    ]
-    parts.append(" ".join(words))
+    )
+
+
+def headline(
+    now: Snapshot, *, readonly: bool, filtered: str, far: Sequence[AgentView] = (), hosts: str = ""
+) -> str:
+    """How many do what, what is left behind, and whether anybody watches. `hosts`: where they are,
+    if `far` are those of other hosts."""
+    live = [view for view in (*now.agents, *far) if view.state != "ended"]
+    parts = [f"{len(live)} agents" if len(live) != 1 else "1 agent", hosts, count_words(live)]
     if now.orphans:
         parts.append(f"orphans {len(now.orphans)}")
     parts.append("watch on" if now.watch else "watch OFF (w)")

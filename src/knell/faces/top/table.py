@@ -14,7 +14,11 @@ from textual.strip import Strip
 
 from knell.faces.top.rows import TopRow
 
-TONES = ("working", "idle", "waiting", "unresponsive", "stalled", "stopping", "spawning", "ended")
+TONES = (
+    *("working", "idle", "waiting", "unresponsive", "stalled", "stopping", "spawning", "ended"),
+    *("host", "silent"),
+)
+HEAD = "host:"  # how the key of a line begins that is about a host: no agent is meant by it
 
 
 class AgentTable(ScrollView, can_focus=True):
@@ -42,6 +46,8 @@ class AgentTable(ScrollView, can_focus=True):
     .top--waiting, .top--unresponsive, .top--stopping, .top--spawning { color: $warning; }
     .top--stalled { color: $error; text-style: bold; }
     .top--ended { color: $text-muted; text-style: dim; }
+    .top--host { text-style: bold; }
+    .top--silent { color: $warning; text-style: dim; }
     """
 
     class Moved(Message):
@@ -65,14 +71,19 @@ class AgentTable(ScrollView, can_focus=True):
         self.titles, self.keys, self.make = titles, keys, make
         self.places = {key: number for number, key in enumerate(keys)}
         self.marks &= self.places.keys()
-        if self.cursor not in self.places or (not self.moved and at):
-            self._put_cursor(at if self.moved else 0)
+        if self.cursor not in self.places or (not self.moved and at != self.first):
+            self._put_cursor(at if self.moved else self.first)
         self.virtual_size = Size(self.size.width, len(keys) + 1)
         self.refresh()
 
     @property
     def rows(self) -> list[TopRow]:
         return [self.make(key) for key in self.keys] if self.make else []
+
+    @property
+    def first(self) -> int:
+        """The first line that is about an agent."""
+        return next((n for n, key in enumerate(self.keys) if not key.startswith(HEAD)), 0)
 
     @property
     def position(self) -> int:
@@ -101,7 +112,8 @@ class AgentTable(ScrollView, can_focus=True):
 
     def action_mark(self) -> None:
         self.moved = True
-        self.marks ^= {self.cursor} if self.cursor else set()
+        if self.cursor and not self.cursor.startswith(HEAD):
+            self.marks ^= {self.cursor}
         self._put_cursor(self.position + 1)
 
     def on_click(self, event: events.Click) -> None:

@@ -6,18 +6,30 @@ from typing import Any
 from knell.api import Knell
 from knell.api.results import AgentView
 from knell.core.errors import BadRequest
-from knell.faces.deeds import DEEDS, AgentDeed, Plan, carry_out, make_plan, shown
+from knell.faces.deeds import DEEDS, AgentDeed, Plan, make_plan, shown
+from knell.faces.far import deeds as far_deeds
+from knell.faces.far.look import far_key
+from knell.faces.web.far import FarNews
 from knell.faces.web.feed import WebScene
 
 DEED_NAMES = tuple(deed.name for deed in DEEDS)
 
 
-def plan(knell: Knell, values: Mapping[str, Any], scene: WebScene | None) -> Plan:
-    """The dry run. Runs and not names are meant: a name may belong to another run by now."""
+def plan(
+    knell: Knell, values: Mapping[str, Any], scene: WebScene | None, news: FarNews | None = None
+) -> Plan:
+    """The dry run. Runs and not names are meant: a name may belong to another run by now. One of
+    another host is RUN@HOST."""
     runs = list(dict.fromkeys(values["runs"]))
     if not runs:
         raise BadRequest("runs is empty: no agent is meant")
-    return make_plan(knell, deed_named(values["deed"]), meant(knell, runs, scene))
+    deed, here = deed_named(values["deed"]), [run for run in runs if "@" not in run]
+    away = [run for run in runs if "@" in run]
+    if not away or not news:
+        return make_plan(knell, deed, meant(knell, here, scene))
+    there = news.scene(knell)
+    far = [view for run in away if (view := there.find(run))]
+    return far_deeds.make_plan(knell, deed, meant(knell, here, scene) if here else [], far, there)
 
 
 def deed_named(name: str) -> AgentDeed:
@@ -36,12 +48,17 @@ def plan_json(made: Plan) -> dict[str, Any]:
     return {
         "deed": made.deed.name,
         "word": made.deed.word,
-        "plan": made.hash if made.views else "",
-        "agents": [{"name": view.name, "run": view.run} for view in made.views],
+        "plan": made.hash if made.names else "",
+        "agents": [
+            *({"name": view.name, "run": view.run} for view in made.views),
+            *({"name": far_deeds.name_of(view), "run": far_key(view)} for view in made.far),
+        ],
         "lines": shown(made.lines),
     }
 
 
 def act(knell: Knell, made: Plan) -> dict[str, Any]:
     """Carries out a plan that was agreed to; each run is looked at once more before it is."""
-    return {"deed": made.deed.name, "lines": shown(carry_out(knell, made))}
+    done = far_deeds.carry_out(knell, made)
+    told = {"deed": made.deed.name, "lines": shown(done.lines)}
+    return told | ({"pending": done.pending} if done.pending else {})

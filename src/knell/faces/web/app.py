@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
-from importlib import resources
+from functools import partial
 from typing import Any, cast
 
 from starlette.applications import Starlette
@@ -11,22 +11,20 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from knell.api import Knell
-from knell.core.errors import AskerError, BadParameter, KnellError
+from knell.core.errors import AskerError, BadParameter, BadRequest, KnellError
+from knell.core.fleet.target import is_far
 from knell.core.inputs import checked
-from knell.faces.web import acts
+from knell.faces.far.deeds import NOT_FAR
+from knell.faces.web import acts, far
 from knell.faces.web.endpoints import ENDPOINTS, Endpoint, openapi
+from knell.faces.web.far import FarNews
 from knell.faces.web.feed import WebFeed, event_json
+from knell.faces.web.files import page_files
 from knell.faces.web.options import WebNames, WebOptions
 from knell.faces.web.sessions import WebSessions
 from knell.faces.web.streams import Streams, message
 from knell.faces.work import Work
 
-KINDS = {
-    ".html": "text/html",
-    ".js": "text/javascript",
-    ".css": "text/css",
-    ".svg": "image/svg+xml",
-}
 MISSED = 1000  # events that a stream brings after a cut; with more, the browser starts afresh
 COOKIE_SECONDS = 30 * 86400
 
@@ -41,6 +39,8 @@ class WebApp:
         self.options, self.names, self.sessions = options, names, sessions
         self.streams = Streams()
         self.feed = WebFeed(open_knell, self.streams.publish)
+        told = partial(self.streams.publish, 0)
+        self.far = FarNews(open_knell, told) if options.fleet else None
         self._open = open_knell
         self._work = work
         self._pages = page_files()
@@ -49,6 +49,8 @@ class WebApp:
             "/api/link": self.new_link,
             "/api/server": self.server,
             "/api/changes": self.changes,
+            "/api/fleet": self.fleet,
+            "/api/ask-host": self.ask_host,
             "/api/plan": self.plan,
             "/api/act": self.act,
             "/api/openapi.json": self.openapi,
@@ -76,11 +78,34 @@ class WebApp:
 
         async def look(request: Request) -> Response:
             def found(knell: Knell) -> Any:
-                return answer(knell, query_values(endpoint, request))
+                values = query_values(endpoint, request)
+                if self.far and is_far(values.get("name", "")):
+                    return self._about_far(knell, endpoint.path, values["name"], self.far)
+                return answer(knell, values)
 
             return await self._answered(found)
 
         return look
+
+    def _about_far(self, knell: Knell, path: str, name: str, news: FarNews) -> Any:
+        if path == "/api/agent":
+            return far.agent(knell, name, news)
+        if path == "/api/receipt":
+            return far.receipt(knell, name)
+        raise BadRequest(NOT_FAR)
+
+    async def fleet(self, _: Request) -> Response:
+        if self.far is None:
+            return error_answer(404, "not_found", "this server shows one host: knell web --fleet")
+        return await self._answered(far.picture)
+
+    async def ask_host(self, request: Request) -> Response:
+        body = await request.body()
+
+        def asked(knell: Knell) -> Any:
+            return far.asked(knell, body_values("/api/ask-host", body), self.far)
+
+        return await self._answered(asked)
 
     async def server(self, _: Request) -> Response:
         told = {"readonly": self.options.readonly, "deeds": list(acts.DEED_NAMES)}
@@ -110,8 +135,12 @@ class WebApp:
         queue = self.streams.join()
         if first:
             self.feed.begin()
+        if first and self.far:
+            self.far.look.begin()
         try:
             yield b"retry: 1000\n\n"
+            if self.far:
+                yield message("change", {"fleet": self.far.whole()})
             if after:
                 yield await self._missed(after)
             scene = self.feed.scene
@@ -123,7 +152,12 @@ class WebApp:
         finally:
             self.streams.leave(queue)
             if not self.streams.any:
-                self.feed.rest()
+                self._rest()
+
+    def _rest(self) -> None:
+        self.feed.rest()
+        if self.far:
+            self.far.look.rest()
 
     async def _missed(self, after: int) -> bytes:
         """The events since a browser was last here; or the word to start afresh."""
@@ -171,7 +205,7 @@ class WebApp:
 
         def made(knell: Knell) -> Any:
             given = body_values("/api/plan", body)
-            return acts.plan_json(acts.plan(knell, given, self.feed.scene))
+            return acts.plan_json(acts.plan(knell, given, self.feed.scene, self.far))
 
         return await self._answered(made)
 
@@ -180,14 +214,16 @@ class WebApp:
 
         def done(knell: Knell) -> Response:
             given = body_values("/api/act", body)
-            plan = acts.plan(knell, given, self.feed.scene)
-            if not plan.views or plan.hash != given["plan"]:
+            plan = acts.plan(knell, given, self.feed.scene, self.far)
+            if not plan.names or plan.hash != given["plan"]:
                 told = {"code": "plan_changed", "message": "it is no longer as you were shown"}
                 return JSONResponse({"error": told, **acts.plan_json(plan)}, 409)
             return JSONResponse(acts.act(knell, plan))
 
         answer = await self._answered(done)
         self.feed.refresh()
+        if self.far:
+            self.far.look.refresh()
         return answer
 
     async def _answered(self, call: Callable[[Knell], Any]) -> Response:
@@ -207,11 +243,18 @@ class WebApp:
 
         return await self._work.run(called)
 
-    # -- the end ------------------------------------------------------------------------------
+    # -- beginning and end ----------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self.feed.start()
+        if self.far:
+            self.far.look.start()
 
     def end(self) -> None:
         self.streams.end()
         self.feed.stop()
+        if self.far:  # nobody waits for it: a database may keep it for seconds
+            self.far.look.stop()
 
 
 def query_values(endpoint: Endpoint, request: Request) -> dict[str, Any]:
@@ -241,18 +284,3 @@ def json_answer(found: Any) -> Response:
 def error_answer(status: int, code: str, text: str, hint: str = "") -> Response:
     told = {"code": code, "message": text} | ({"hint": hint} if hint else {})
     return JSONResponse({"error": told}, status)
-
-
-def page_files() -> dict[str, tuple[bytes, str]]:
-    """Every file of the page by its path: what is not among them cannot be asked for."""
-    found: dict[str, tuple[bytes, str]] = {}
-    folders = [("", resources.files("knell.faces.web") / "page")]
-    for prefix, folder in folders:
-        for entry in folder.iterdir():
-            if entry.is_dir():
-                folders.append((f"{prefix}{entry.name}/", entry))
-                continue
-            kind = KINDS.get("." + entry.name.rpartition(".")[2])
-            if kind:
-                found[prefix + entry.name] = (entry.read_bytes(), kind)
-    return found

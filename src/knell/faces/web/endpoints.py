@@ -6,6 +6,7 @@ from knell.core.inputs import REQUIRED, Input, schema
 from knell.faces.web import answers
 from knell.faces.web.acts import DEED_NAMES
 from knell.faces.web.answers import Answer
+from knell.faces.web.far import WHATS
 
 BIG = 2**53  # the largest number that every reader of JSON takes
 LONGEST_TEXT = 500
@@ -13,7 +14,7 @@ LONGEST_RUNS = 2500  # characters: 60 ids of runs
 
 _AGENT = Input("name", "name", "an agent's name")
 _TOKEN = Input("token", "name", "what stands behind # in the address that knell web printed")
-_RUNS = Input("runs", "words", "the runs of the agents that are meant, as rows have them")
+_RUNS = Input("runs", "words", "the runs of the agents that are meant; `id` of another host's")
 _DEED = Input("deed", "name", "what is to be done", choices=DEED_NAMES)
 
 
@@ -41,8 +42,21 @@ ENDPOINTS = (
         (Input("after", "count", "the number of the last event you have", default=0, most=BIG),),
     ),
     Endpoint(
-        "GET", "/api/agent", "one agent: `show --json`, its verdict, its screen",
+        "GET", "/api/agent", "one agent: `show --json`, its verdict, its screen; of `NAME@HOST`"
+        " what its host has published",
         (_AGENT,), answers.agent,
+    ),
+    Endpoint(
+        "GET", "/api/fleet", "with `--fleet`: hosts, agents of the others and open orders; waits"
+        " for the database",
+    ),
+    Endpoint(
+        "POST", "/api/ask-host", "with `--fleet`: has an agent's own host say why, or its"
+        " processes; an order that only looks",
+        (
+            Input("what", "name", "what is asked", choices=WHATS),
+            Input("run", "name", "the `id` of a row of another host: RUN@HOST"),
+        ),
     ),
     Endpoint(
         "GET", "/api/ribbons", "run → its last 24 hours: activity, CPU and memory in stretches",

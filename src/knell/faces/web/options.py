@@ -21,6 +21,7 @@ class WebOptions(NamedTuple):
     key: str = ""
     proxy: str = ""  # the origin under which a proxy serves this server: https://agents.example
     readonly: bool = False
+    fleet: bool = False  # other hosts too
 
 
 class WebNames(NamedTuple):

@@ -50,6 +50,8 @@ def check_outside(options: WebOptions) -> None:
                 code=Code.INSIDE_AN_AGENT,
             )
         knell.list()
+        if options.fleet:
+            knell.fleet.check_operator()
 
 
 async def _serve(
@@ -75,7 +77,7 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, leave)
-    app.feed.start()
+    app.begin()
     listening.listen()
     ready(f"{known.address}/#{sessions.new_link()}")
     try:

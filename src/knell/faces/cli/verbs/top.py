@@ -24,33 +24,40 @@ def has_textual() -> bool:
 
 @click.command("top")
 @click.argument("targets", nargs=-1, shell_complete=complete.agents)
+@options.fleet
 @click.option("--readonly", is_flag=True, help="No key changes anything.")
 @options.choice("--theme", words=("light", "dark"), help="Default: as the terminal says, or dark.")
-def top(targets: tuple[str, ...], *, readonly: bool, theme: str) -> None:
+def top(targets: tuple[str, ...], *, fleet: bool, readonly: bool, theme: str) -> None:
     """Show every agent live, and act on them by keys.
 
     TARGETS are names, tag:NAME or team:NAME: only those are shown. Press ? for the keys. Leaving
-    top ends no agent.
+    top ends no agent. With --fleet, agents of other hosts are ended by orders to their hosts, and
+    what a host has not answered yet is shown as pending.
 
     \b
     knell top
     knell top tag:night
+    knell top --fleet
     knell top --readonly
     """
     if not has_textual():
         raise BadRequest("knell top needs the package textual", HOW_TO_GET)
     if not is_terminal():
         raise BadRequest("knell top needs a terminal", "knell status prints the same once")
-    show(targets, readonly=readonly, theme=theme)
+    show(targets, readonly=readonly, fleet=fleet, theme=theme)
 
 
-def show(targets: tuple[str, ...] = (), *, readonly: bool = False, theme: str = "") -> None:
+def show(
+    targets: tuple[str, ...] = (), *, readonly: bool = False, fleet: bool = False, theme: str = ""
+) -> None:
     from knell.faces.top.app import TopApp
 
     # A broken store or setting, or a target that means nobody, is said before the screen is taken.
-    Knell().list(*targets, with_ended=bool(targets))
+    # A target of the fleet may mean somebody later: its database is not waited for.
+    here = () if fleet else targets
+    Knell().list(*here, with_ended=bool(here))
     theme = theme or theme_of(os.environ.get("COLORFGBG", ""))
-    TopApp(targets=targets, readonly=readonly, theme=theme).run()
+    TopApp(targets=targets, readonly=readonly, fleet=fleet, theme=theme).run()
 
 
 def theme_of(colours: str) -> str:

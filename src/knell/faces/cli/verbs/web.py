@@ -5,6 +5,7 @@ import os
 import click
 
 from knell.core.errors import BadRequest
+from knell.faces.cli import options
 
 PORT = 7378
 HOW_TO_GET = "pip install 'knell[web]', or from a clone: pip install '.[web]'"
@@ -24,6 +25,7 @@ def check_packages() -> None:
     help="The port; 0: any port that is free.",
 )  # fmt: skip
 @click.option("--open", "in_browser", is_flag=True, help="Open the address in your browser.")
+@options.fleet
 @click.option("--readonly", is_flag=True, help="Nothing is changed, whatever is sent.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, metavar="NAME",
@@ -35,14 +37,17 @@ def check_packages() -> None:
     "--behind-proxy", default="", metavar="ORIGIN",
     help="A proxy serves it under this address, such as https://agents.example.",
 )  # fmt: skip
-def web(*, port: int, in_browser: bool, readonly: bool, **given: str) -> None:
+def web(*, port: int, in_browser: bool, fleet: bool, readonly: bool, **given: str) -> None:
     """Show every agent in a browser, live, and act on them there.
 
     It prints an address that works once; the page has a button for another. It acts with your
     authority: who has opened the address may end your agents. Ctrl-C ends the server, and no agent.
+    With --fleet, agents of other hosts are ended by orders to their hosts, and what a host has not
+    answered yet is shown as pending.
 
     \b
     knell web --open
+    knell web --fleet
     knell web --readonly --port 0
     knell web --host laptop.lan --tls-cert cert.pem --tls-key key.pem
     """
@@ -50,9 +55,9 @@ def web(*, port: int, in_browser: bool, readonly: bool, **given: str) -> None:
     from knell.faces.web.options import WebOptions
     from knell.faces.web.server import opened_in_browser, serve
 
-    options = WebOptions(
+    wanted = WebOptions(
         os.environ, given["host"], port, given["tls_cert"], given["tls_key"],
-        given["behind_proxy"], readonly,
+        given["behind_proxy"], readonly, fleet,
     )  # fmt: skip
     with opened_in_browser() as show:
 
@@ -63,4 +68,4 @@ def web(*, port: int, in_browser: bool, readonly: bool, **given: str) -> None:
             if in_browser:
                 show(address)
 
-        serve(options, ready)
+        serve(wanted, ready)

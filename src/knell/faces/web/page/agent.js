@@ -59,7 +59,7 @@ export function agentPage(name) {
     if (!now) return;
     body.hidden = !story;
     top.className = `card large is-${tone(now)}`;
-    say(word, now.state === "ended" ? now.outcome || "ended" : verdictWord(now));
+    say(word, verdictWord(now));
     const ended = now.state === "ended";
     say(why, ended ? endedBy(now) : now.why);
     fill(tags, [now.tag, now.role, now.task, now.worktree], () => chips(now));

@@ -4,14 +4,16 @@ import { fill, h, keyed, say } from "./dom.js";
 import { onSelection, selectionBar } from "./selection.js";
 import { card, endedCard, tableRow } from "./card.js";
 import { counted, size } from "./words.js";
-import { ordered, over, state } from "./store.js";
+import { byHost, seenWords } from "./fleet.js";
+import { doing, ordered, over, state } from "./store.js";
 import { legend } from "./ribbon.js";
 
 let words = ""; // never remembered: a remembered filter hides agents
 
 /** @param {any} row */
 function matches(row) {
-  const text = [row.name, row.kind, row.state, row.activity, row.outcome, row.place, row.tag,
+  const host = row.far ? row.host : state.fleet?.host ?? "";
+  const text = [host, row.name, row.kind, row.state, row.activity, row.outcome, row.place, row.tag,
     row.team, row.task, row.worktree, row.cwd, row.why].join(" ").toLowerCase();
   return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
@@ -24,7 +26,8 @@ function byTeam(rows) {
     if (!teams.has(row.team)) teams.set(row.team, []);
     teams.get(row.team)?.push(row);
   }
-  return [...teams].map(([team, members]) => ({ team, members }));
+  return [...teams].map(([team, members]) => ({ key: `team ${team}`, title: team && `Team ${team}`,
+    label: team ? `Team ${team}` : "Agents", host: "", members }));
 }
 
 export function agentsPage() {
@@ -61,8 +64,8 @@ export function agentsPage() {
     const live = ordered();
     const rows = live.filter(matches);
     say(head, headline(live, rows.length));
-    const teams = byTeam(rows);
-    keyed(groups, teams, (one) => `${way} ${one.team}`, (one) => group(one, way));
+    const found = state.fleet ? byHost(state.fleet, rows, !words.trim()) : byTeam(rows);
+    keyed(groups, found, (one) => `${way} ${one.key}`, (one) => group(one, way));
     none.hidden = rows.length > 0;
     fill(none, [state.loaded, live.length], () => nobody(live.length));
     const past = over().filter(matches);
@@ -90,25 +93,49 @@ function tick(node) {
 /** @param {any[]} live @param {number} shown */
 function headline(live, shown) {
   const counts = ["stalled", "unresponsive", "waiting", "working", "idle"]
-    .map((word) => ({ word, count: live.filter((row) => row.activity === word).length }))
+    .map((word) => ({ word, count: live.filter((row) => doing(row) === word).length }))
     .filter((one) => one.count).map((one) => `${one.count} ${one.word}`);
-  const parts = [counted(live.length, "agent"), counts.join(", ")];
+  const parts = [counted(live.length, "agent"), where(), counts.join(", ")];
   if (words.trim()) parts.push(`${shown} shown`);
   if (state.orphans.length) parts.push(counted(state.orphans.length, "orphan"));
   if (state.runsBytes) parts.push(`${size(state.runsBytes)} on disk`);
   return parts.filter(Boolean).join("  ·  ");
 }
 
-/** @param {{team: string, members: any[]}} first @param {string} way */
+/** On how many hosts, and how many of them are silent. */
+function where() {
+  if (!state.fleet) return "";
+  if (!state.fleet.looked) return "other hosts: not seen yet";
+  const hosts = [...state.fleet.hosts.values()].filter((host) => host.state !== "left");
+  const silent = hosts.filter((host) => host.state !== "heard").length;
+  return `on ${counted(hosts.length, "host")}${silent ? `, ${silent} silent` : ""}`;
+}
+
+/** @typedef {{key: string, title: string, label: string, host: string, members: any[]}} Group */
+
+/** @param {Group} first @param {string} way */
 function group(first, way) {
-  const title = h("h2", {}, first.team ? `Team ${first.team}` : "");
-  title.hidden = !first.team;
+  const age = h("span", { class: "age", "data-ticks": true });
+  const title = h("h2", {}, first.title, " ", age);
+  title.hidden = !first.title;
+  const tick = () => {
+    const far = first.host && first.host !== state.fleet?.host;
+    say(age, !first.host ? "" : far ? seenWords(state.fleet?.hosts.get(first.host)) : "this machine");
+  };
+  Object.assign(age, { tick });
   const list = way === "cards" ? h("div", { class: "cards" }) : h("tbody");
   const body = way === "cards" ? list : h("div", { class: "scroll", tabindex: 0, role: "region",
     "aria-label": "Agents" }, h("table", { class: "agents" },
-    h("thead", {}, h("tr", {}, ["", "Name", "Activity", "Quiet", "CPU", "Memory", "Place", "Task",
+    h("thead", {}, h("tr", {}, ["", ...(state.fleet ? ["Host"] : []), "Name", "Activity", "Quiet", "CPU", "Memory", "Place", "Task",
       "Worktree", ""].map((word) => h("th", { scope: "col" }, word)))), list));
-  const node = h("section", { "aria-label": first.team ? `Team ${first.team}` : "Agents" }, title, body);
-  return Object.assign(node, { update: (/** @type {any} */ now) =>
-    keyed(list, now.members, (row) => row.run || row.name, way === "cards" ? card : tableRow) });
+  const none = h("p", { class: "quiet" }, "No agent runs there.");
+  const node = h("section", { "aria-label": first.label }, title, body, none);
+  return Object.assign(node, { update: (/** @type {Group} */ now) => {
+    const old = state.fleet?.hosts.get(now.host)?.state;
+    node.className = old && old !== "heard" ? "is-silent" : "";
+    none.hidden = !now.host || now.members.length > 0;
+    body.hidden = !now.members.length;
+    tick();
+    keyed(list, now.members, (row) => row.run || row.name, way === "cards" ? card : tableRow);
+  } });
 }

@@ -2,6 +2,7 @@
 
 import { command, h } from "./dom.js";
 import { state } from "./store.js";
+import { time } from "./words.js";
 
 /** @returns {{key: string, make: () => Element}[]} */
 export function banners() {
@@ -14,6 +15,11 @@ export function banners() {
       : "This page goes on as soon as it is there."));
   if (state.trouble) found.push(banner(`trouble ${state.trouble}`, "bad", "Cannot look:",
     `${state.trouble}. What is below may be old.`));
+  if (state.fleet?.trouble && state.link === "live") found.push(banner(
+    `fleet ${state.fleet.trouble}`, "warn",
+    `The fleet does not answer since ${time(state.fleet.since * 1000)}.`,
+    `${state.fleet.trouble}. This machine's own agents are live;`
+    + " what is told of other hosts is as old as it says."));
   if (state.loaded && !state.watch && state.link === "live") found.push(banner("watch", "warn",
     "The watch is off.",
     "Nobody notices a stall or restarts an agent, and ribbons get no new history.",

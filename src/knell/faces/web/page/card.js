@@ -4,15 +4,20 @@ import { fill, h, say } from "./dom.js";
 import { chooser } from "./selection.js";
 import { deedButtons } from "./question.js";
 import { ribbon, wantLine } from "./ribbon.js";
+import { fullName, isOld, pendingWords, seenWords } from "./fleet.js";
 import { ago, counted, endedBy, memory, span } from "./words.js";
 import { quiet, state, tone } from "./store.js";
 
 /** @param {any} row */
-export const addressOf = (row) => `#/agent/${encodeURIComponent(row.name)}`;
+export const addressOf = (row) => `#/agent/${encodeURIComponent(fullName(row))}`;
 
 /** @param {any} row */
 export function verdictWord(row) {
-  const ending = state.endings.find((one) => one.agent === row.name);
+  if (row.order) return `${row.order.verb} pending`;
+  if (row.state === "ended") return row.outcome || "ended";
+  if (isOld(state.fleet, row)) return row.activity && row.activity !== "unknown"
+    ? `was ${row.activity}` : "unknown";
+  const ending = row.far ? null : state.endings.find((one) => one.agent === row.name);
   if (ending) {
     /** @type {Record<string, string>} */
     const rungs = { exit_keys: "asked", term: "TERM", kill: "KILL" };
@@ -39,7 +44,7 @@ function facts(row) {
 
 /** @param {any} row */
 export function chips(row) {
-  const found = [["tag", row.tag], ["role", row.role], ["task", row.task], ["worktree", row.worktree]];
+  const found = [["team", state.fleet ? row.team : ""], ["tag", row.tag], ["role", row.role], ["task", row.task], ["worktree", row.worktree]];
   return found.filter(([, text]) => text).map(([word, text]) =>
     h("span", { class: `chip ${word}${word === "worktree" && text.includes("*") ? " dirty" : ""}`,
       title: word === "worktree" && text.includes("*") ? "files with uncommitted work" : word }, text));
@@ -63,10 +68,12 @@ export function card(first) {
     why, note, drawing, facing, tags, buttons);
   const tick = () => {
     const silent = quiet(row);
-    say(age, silent == null || silent < 5 ? "" : `quiet ${span(silent)}`);
+    if (row.far) say(age, seenWords(state.fleet?.hosts.get(row.host)));
+    else say(age, silent == null || silent < 5 ? "" : `quiet ${span(silent)}`);
   };
   Object.assign(age, { tick });
-  seen(node, () => wantLine(row.run, (line) => fill(drawing, line, () => [ribbon(line)])));
+  drawing.hidden = Boolean(first.far); // its history stays on its host
+  if (!first.far) seen(node, () => wantLine(row.run, (line) => fill(drawing, line, () => [ribbon(line)])));
   return Object.assign(node, { update: (/** @type {any} */ now) => {
     row = now;
     node.className = `card is-${tone(row)}`;
@@ -76,9 +83,9 @@ export function card(first) {
     say(kind, row.kind);
     say(word, verdictWord(row));
     say(why, row.why);
-    say(note, row.note);
+    say(note, pendingWords(row) || row.note);
     fill(facing, facts(row), () => facts(row).map((text) => h("span", {}, text)));
-    fill(tags, [row.tag, row.role, row.task, row.worktree], () => chips(row));
+    fill(tags, [row.tag, row.role, row.task, row.worktree, row.team], () => chips(row));
     buttons.hidden = state.readonly || !row.run;
     tick();
   } });
@@ -92,11 +99,15 @@ export function tableRow(first) {
   const word = h("span", { class: "verdict" });
   const age = h("td", { class: "number", "data-ticks": true });
   const cells = [h("td", { class: "number" }), h("td", { class: "number" }), h("td"), h("td"), h("td")];
+  const host = h("td", { "data-ticks": true });
   const buttons = h("td", { class: "deeds" }, deedButtons(() => row, ["stop", "kill"]));
-  const node = h("tr", {}, h("td", {}, box), h("th", { scope: "row" }, name),
+  const node = h("tr", {}, h("td", {}, box), state.fleet ? host : null, h("th", { scope: "row" }, name),
     h("td", {}, h("i", { class: "dot" }), word), age, cells, buttons);
   const tick = () => say(age, span(quiet(row)));
   Object.assign(age, { tick });
+  const tickHost = () => say(host, row.far
+    ? `${row.host}, ${seenWords(state.fleet?.hosts.get(row.host))}` : state.fleet?.host ?? "");
+  Object.assign(host, { tick: tickHost });
   return Object.assign(node, { update: (/** @type {any} */ now) => {
     row = now;
     node.className = `is-${tone(row)}`;
@@ -104,7 +115,8 @@ export function tableRow(first) {
     name.setAttribute("href", addressOf(row));
     say(name, row.name);
     say(word, verdictWord(row));
-    word.title = row.why;
+    word.title = pendingWords(row) || row.why;
+    tickHost();
     const texts = [row.cpu_percent == null ? "" : `${Math.round(row.cpu_percent)} %`,
       memory(row.memory_mb), place(row), row.task, row.worktree];
     texts.forEach((text, at) => say(cells[at], text ?? ""));
@@ -123,22 +135,24 @@ export function endedCard(first) {
   const when = h("span", { class: "age", "data-ticks": true });
   const why = h("p", { class: "why" });
   const drawing = h("div", { class: "history" });
+  const receipt = first.far ? addressOf(first) : `#/receipts/${encodeURIComponent(first.run)}`;
   const buttons = h("div", { class: "deeds" }, deedButtons(() => row, ["resume", "cleanup"]),
-    h("a", { class: "ghost button", href: `#/receipts/${encodeURIComponent(first.run)}` }, "Receipt"));
+    h("a", { class: "ghost button", href: receipt }, "Receipt"));
   const node = h("article", { class: "card is-ended" },
     h("header", {}, box, h("i", { class: "dot" }), name, kind, word, when), why, drawing, buttons);
   const tick = () => say(when, ago(row.ended_at));
   Object.assign(when, { tick });
-  seen(node, () => wantLine(row.run, (line) =>
+  drawing.hidden = Boolean(first.far);
+  if (!first.far) seen(node, () => wantLine(row.run, (line) =>
     fill(drawing, line, () => [ribbon(line, { endedAt: row.ended_at })])));
   return Object.assign(node, { update: (/** @type {any} */ now) => {
     row = now;
     box.update(row);
     name.setAttribute("href", addressOf(row));
-    say(name, row.name);
+    say(name, fullName(row));
     say(kind, row.kind);
-    say(word, row.outcome || "ended");
-    say(why, endedBy(row));
+    say(word, verdictWord(row));
+    say(why, pendingWords(row) || endedBy(row));
     for (const button of buttons.querySelectorAll("button")) button.hidden = state.readonly;
     tick();
   } });

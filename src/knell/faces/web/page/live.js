@@ -3,6 +3,7 @@
 
 import { addEvents, apply, changed, quiet, startAfresh, state } from "./store.js";
 import { get } from "./api.js";
+import { wholeFleet } from "./fleet.js";
 
 const FIRST_EVENTS = 300;
 const LONGEST_WAIT = 5000;
@@ -36,7 +37,7 @@ function picture() {
     ended: state.ended, orphans: state.orphans,
     watch: state.watch, outcomes: state.outcomes, interrupted: state.interrupted,
     runs_bytes: state.runsBytes, last_event: state.lastEvent, trouble: state.trouble,
-    host: state.host,
+    host: state.host, ...(state.fleet ? { fleet: wholeFleet(state.fleet) } : {}),
   };
 }
 

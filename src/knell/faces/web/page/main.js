@@ -2,12 +2,13 @@
 
 import { h, keyed, say } from "./dom.js";
 import { get, post } from "./api.js";
-import { onChange, ordered, state } from "./store.js";
+import { doing, onChange, ordered, state } from "./store.js";
 import { follow, tellEntered } from "./live.js";
 import { banners } from "./banners.js";
 import { toast } from "./toast.js";
 import { agentsPage } from "./agents.js";
 import { agentPage } from "./agent.js";
+import { farPage } from "./far.js";
 import { eventsPage } from "./events.js";
 import { receiptsPage } from "./receipts.js";
 import { tasksPage } from "./tasks.js";
@@ -36,7 +37,8 @@ function route() {
   const name = word === "agent" ? "agents" : word in PAGES ? word : "agents";
   const tail = decodeURIComponent(rest.join("/"));
   shown?.leave?.();
-  shown = word === "agent" && tail ? agentPage(tail) : PAGES[name].open(tail);
+  const one = tail.includes("@") ? farPage : agentPage; // no agent of this host has that sign
+  shown = word === "agent" && tail ? one(tail) : PAGES[name].open(tail);
   main.replaceChildren(shown.node);
   for (const link of document.querySelectorAll("#nav a")) {
     const here = link.getAttribute("href") === `#/${name}`;
@@ -102,7 +104,7 @@ function nextTheme() {
 }
 
 function update() {
-  const needy = ordered().filter((row) => ["stalled", "unresponsive"].includes(row.activity));
+  const needy = ordered().filter((row) => ["stalled", "unresponsive"].includes(doing(row)));
   const count = /** @type {HTMLElement} */ (document.querySelector("#nav .count"));
   count.hidden = !needy.length;
   say(count, needy.length);

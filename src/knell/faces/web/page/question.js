@@ -17,7 +17,8 @@ const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("questi
 export async function askFirst(deed, runs) {
   try {
     const plan = await post("/api/plan", { deed, runs });
-    if (!plan.agents.length) toast([`Nothing to do: none of these can be asked to ${plan.word}.`], "warn");
+    if (!plan.agents.length) toast([`Nothing to do: none of these can be asked to ${plan.word}.`,
+      ...plan.lines], "warn");
     else show(plan, "");
   } catch (error) {
     toast([/** @type {Error} */ (error).message], "bad");
@@ -71,7 +72,7 @@ async function carryOut(plan, yes, cancel) {
   try {
     const done = await post("/api/act", body);
     dialog.close();
-    toast(done.lines.map((/** @type {string} */ line) => line.trim()));
+    toast(done.lines.map((/** @type {string} */ line) => line.trim()), done.pending ? "warn" : "good");
   } catch (error) {
     if (error instanceof ApiError && error.code === "plan_changed") {
       if (error.body.agents.length) {

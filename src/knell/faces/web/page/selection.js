@@ -3,6 +3,7 @@
 import { h, say } from "./dom.js";
 import { askFirst, DEEDS } from "./question.js";
 import { counted } from "./words.js";
+import { fullName } from "./fleet.js";
 import { ordered, over, state } from "./store.js";
 
 /** @type {Set<string>} */
@@ -26,7 +27,7 @@ function tell() {
  */
 export function chooser(row) {
   const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", class: "choose",
-    "aria-label": `Choose ${row.name}`, onchange: () => {
+    "aria-label": `Choose ${fullName(row)}`, onchange: () => {
       if (box.checked) chosen.add(box.value);
       else chosen.delete(box.value);
       tell();

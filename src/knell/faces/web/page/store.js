@@ -6,6 +6,8 @@
  *   data: Record<string, any>}} KnellEvent
  */
 
+import { isOld, takenIn } from "./fleet.js";
+
 const EVENTS_KEPT = 2000;
 
 export const state = {
@@ -24,6 +26,7 @@ export const state = {
   /** "live", "away" (the server does not answer) or "closed" (no session) */ link: "away",
   readonly: false,
   host: "",
+  /** Other hosts, with --fleet. @type {import("./fleet.js").Fleet | null} */ fleet: null,
 };
 
 /** @type {Set<() => void>} */
@@ -74,6 +77,7 @@ export function apply(told) {
     if (row) state.agents.set(name, { ...row, quiet_s: quiet, seenAt: performance.now() });
   }
   if (told.events) addEvents(told.events);
+  if (told.fleet) state.fleet = takenIn(state.fleet, told.fleet);
   if ("ended" in told) state.ended = told.ended;
   if ("orphans" in told) state.orphans = told.orphans;
   if ("watch" in told) state.watch = told.watch;
@@ -122,20 +126,28 @@ export function quiet(row) {
 
 const NEEDS_SOMEBODY = ["stalled", "unresponsive", "waiting"];
 
-/** Live agents: those that need somebody first, then by name. */
+/** What it does; nothing where that is only known from before. @param {Row} row */
+export function doing(row) {
+  return isOld(state.fleet, row) ? "" : row.activity;
+}
+
+/** Live agents of all hosts that are shown: those that need somebody first, then by name. */
 export function ordered() {
   const rank = (/** @type {Row} */ row) => {
-    const place = NEEDS_SOMEBODY.indexOf(row.activity);
+    const place = NEEDS_SOMEBODY.indexOf(doing(row));
     return place < 0 ? NEEDS_SOMEBODY.length : place;
   };
-  return [...state.agents.values()].filter((row) => row.state !== "ended")
+  const far = [...(state.fleet?.rows.values() ?? [])];
+  return [...state.agents.values(), ...far].filter((row) => row.state !== "ended")
     .sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
 }
 
 /** Those that ended last and do not run again. */
 export function over() {
-  const live = new Set(ordered().map((row) => row.name));
-  return state.ended.filter((row) => !live.has(row.name));
+  const live = new Set(ordered().filter((row) => !row.far).map((row) => row.name));
+  const far = [...(state.fleet?.rows.values() ?? [])].filter((row) => row.state === "ended");
+  const here = state.ended.filter((row) => !live.has(row.name));
+  return far.length ? [...here, ...far].sort((a, b) => b.ended_at.localeCompare(a.ended_at)) : here;
 }
 
 /**
@@ -144,6 +156,7 @@ export function over() {
  */
 export function tone(row) {
   if (row.state === "ended") return "ended";
+  if (isOld(state.fleet, row)) return "silent";
   if (row.state === "stopping" || row.state === "spawning") return row.state;
   return row.activity || "unknown";
 }

@@ -1,0 +1,94 @@
+"""What other hosts answered to orders, as every face tells it.
+
+Never "killed" without the origin's receipt: an order that has no answer yet is pending."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from knell.core.codes import Code
+from knell.core.receipt import Receipt, receipt_from_json
+from knell.faces.text.endings import Line, receipt_lines
+
+if TYPE_CHECKING:
+    from knell.api.fleet import FarAnswer
+    from knell.core.fleet.order import FleetOrder
+
+SHORT = 8  # characters of an order's id
+UNREADABLE = "its answer cannot be read"
+
+
+class FarEnding(NamedTuple):
+    """What an ending on other hosts came to."""
+
+    receipts: tuple[tuple[str, Receipt], ...]  # with the host of each
+    failed: tuple[tuple[str, dict[str, Any]], ...]  # host, and what it said
+    pending: tuple["FarAnswer", ...]
+
+
+def gathered(answers: "Iterable[FarAnswer]") -> FarEnding:
+    receipts: list[tuple[str, Receipt]] = []
+    failed: list[tuple[str, dict[str, Any]]] = []
+    pending: list[FarAnswer] = []
+    for one in answers:
+        if one.order is None:
+            pending.append(one)
+            continue
+        host, answer = one.asked.host, one.order.answer
+        try:
+            if "error" in answer or one.order.state != "done":
+                failed.append((host, failure_of(one.order.state, answer)))
+            for part in answer.get("targets", ()):
+                receipts += [(host, receipt_from_json(found)) for found in part["receipts"]]
+        except (AttributeError, KeyError, TypeError, ValueError):  # answers are not signed
+            failed.append((host, failure_of("answered", {"error": {"message": UNREADABLE}})))
+    return FarEnding(tuple(receipts), tuple(failed), tuple(pending))
+
+
+def failure_of(state: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a host that did not do it said; a state of its own for what nobody took."""
+    said: dict[str, Any] = {
+        "code": f"order_{state}",
+        "message": f"the order is {state}",
+        "hint": "",
+    }
+    return said | dict(answer.get("error", {})) | {"exit": answer.get("exit", 1)}
+
+
+def ending_lines(one: FarEnding) -> Iterator[Line]:
+    for host, receipt in one.receipts:
+        for line in receipt_lines(receipt):
+            yield line._replace(text=f"{host}: {with_host(line.text, receipt.agent, host)}")
+    for host, said in one.failed:
+        yield from failure_lines(host, said)
+    for answer in one.pending:
+        yield from pending_lines(answer.asked)
+
+
+def with_host(text: str, agent: str, host: str) -> str:
+    """A line of its host's, with the words that bring the agent back from here."""
+    return text.replace(f"knell r {agent}", f"knell r {agent}@{host}")
+
+
+def failure_lines(host: str, said: Mapping[str, Any]) -> Iterator[Line]:
+    yield Line(f"error: {host}: {said['message']}", error=True)
+    if said["hint"]:
+        yield Line(f"hint: {said['hint']}", error=True)
+
+
+def pending_lines(order: "FleetOrder") -> Iterator[Line]:
+    until = time.strftime("%H:%M:%S", time.localtime(order.expires_at))
+    what = f"{order.verb} {order.target}".strip()
+    said = f"{order.host}: pending: it has not answered yet to '{what}' (order {order.id[:SHORT]})"
+    yield Line(said, error=True)
+    yield Line(
+        f"hint: it is done when the host is back, until {until};"
+        f" knell orders cancel {order.id[:SHORT]} calls it off",
+        error=True,
+    )
+
+
+def pending_json(answer: "FarAnswer") -> dict[str, Any]:
+    order = answer.asked
+    known = {"order": order.id, "host": order.host, "target": order.target, "verb": order.verb}
+    return {**known, "expires_at": order.expires_at, "code": str(Code.PENDING)}

@@ -1,0 +1,196 @@
+"""The thread that looks at other hosts, for `top` and `web`.
+
+It asks the fleet's database, and nobody waits for it: whoever shows this machine's own agents goes
+on while the database hangs, refuses or is gone, and says since when it has not answered."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from knell.api import Knell
+from knell.api.fleet import FleetPicture
+from knell.api.results import AgentView, Receipt
+from knell.core.errors import KnellError
+from knell.core.ports.fleet import HostView, OrderView
+from knell.core.receipt import receipt_from_json
+
+LOOK = 2.0  # seconds between two looks
+SHARE = 100  # a look that took a second of processor time here is made again after so many
+DATABASE_SHARE = 20  # the same for a second that the database took: 20,000 agents are half of one
+LATE = 4.0  # seconds after which a question without an answer is said to be one
+ENDED_SHOWN = 20
+HERE = "(here)"  # this machine, where it is no host of the fleet: no host can be called so
+NOBODY = HostView("", "never", None, 0, "", 0.0, "", "")
+
+
+def far_key(view: AgentView) -> str:
+    """By which an agent of another host is known: another host may give its run the same id."""
+    return f"{view.run}@{view.host}"
+
+
+class FarScene(NamedTuple):
+    """What the database said at one moment."""
+
+    picture: FleetPicture
+    ended: tuple[AgentView, ...] = ()
+    receipts: Mapping[str, Receipt] = {}  # by far_key, of those that ended
+    taken: float = 0.0  # by time.monotonic
+    known: Mapping[str, HostView] = {}  # hosts by their names
+
+    def host(self, name: str) -> HostView:
+        """With its age as of now: it grows while the database does not answer."""
+        host = self.known.get(name) or NOBODY._replace(name=name)
+        if host.seen is None:
+            return host
+        return host._replace(seen=host.seen + time.monotonic() - self.taken)
+
+    def is_quiet(self, name: str) -> bool:
+        """Whether its agents are only known from before: never that they are gone."""
+        return (self.known.get(name) or NOBODY).state != "heard"
+
+    def order_of(self, view: AgentView) -> OrderView | None:
+        """The order to this agent that is open, if one is that changes anything."""
+        words = (view.name, "all", f"tag:{view.tag}", f"team:{view.team}")
+        return next(
+            (
+                one
+                for one in self.picture.orders
+                if (one.host, one.verb in CHANGING, one.dry_run) == (view.host, True, False)
+                and one.target in words
+            ),
+            None,
+        )
+
+    def find(self, key: str) -> AgentView | None:
+        views = (*self.picture.agents, *self.ended)
+        return next((view for view in views if far_key(view) == key), None)
+
+
+CHANGING = ("kill", "stop", "resume", "restart")
+
+
+class FarLook(threading.Thread):
+    """Looks until it is told to stop. `told` is called from this thread, or from a timer's."""
+
+    def __init__(
+        self, open_knell: Callable[[], Knell], told: Callable[[], None],
+        targets: Sequence[str] = (), *, resting: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(name="knell-far-look", daemon=True)
+        self._open, self._told, self._targets = open_knell, told, tuple(targets)
+        self._wake = threading.Event()
+        self._over = False
+        self._resting = resting  # nobody is there to be told
+        with open_knell() as knell:  # files of this home alone
+            knell.fleet.check_operator()
+            self.own = knell.fleet.own_host() or HERE
+        self.scene: FarScene | None = None
+        self.trouble = ""  # why there is no answer; empty: there is
+        self.since = 0.0  # since when, in seconds after 1970; 0: there is one
+        self._answered = time.time()
+        self._lock, self._looks = threading.Lock(), 0
+
+    def stop(self) -> None:
+        self._over = True
+        self._wake.set()
+
+    def begin(self) -> None:
+        self._resting = False
+        self._wake.set()
+
+    def rest(self) -> None:
+        self._resting = True
+
+    def refresh(self) -> None:
+        """Something was ordered: the next look is now."""
+        self._wake.set()
+
+    def run(self) -> None:
+        with self._open() as knell:
+            while not self._over:
+                if self._resting:
+                    self._answered = time.time()  # nothing was asked meanwhile
+                    self._wake.wait()
+                    self._wake.clear()
+                    continue
+                pause = self._look(knell)
+                self._wake.wait(pause)
+                self._wake.clear()
+
+    def _look(self, knell: Knell) -> float:
+        """One look, and for how long there should be no other."""
+        began, spent = time.monotonic(), time.thread_time()
+        late = threading.Timer(LATE, self._note_late, args=[self._looks])
+        late.daemon = True
+        late.start()
+        scene, trouble = None, ""
+        try:
+            scene = self.take(knell)
+        except KnellError as error:
+            trouble = str(error)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            trouble = f"it answers what no fleet of knell would: {error!r:.80}"
+        late.cancel()
+        with self._lock:
+            self._looks += 1
+            self._note(scene, trouble)
+        self._tell()
+        took = time.monotonic() - began
+        wanted = max(SHARE * (time.thread_time() - spent), DATABASE_SHARE * took)
+        return LOOK if trouble else max(LOOK, wanted)
+
+    def _note(self, scene: FarScene | None, trouble: str) -> None:
+        if scene:
+            self.scene, self._answered = scene, time.time()
+        self.trouble, self.since = trouble, self._answered if trouble else 0.0
+
+    def _note_late(self, look: int) -> None:
+        """From a timer: the look of this number has no answer yet."""
+        with self._lock:
+            if look != self._looks:
+                return
+            self._note(None, self.trouble or "no answer came")
+        self._tell()
+
+    def _tell(self) -> None:
+        if not self._over:
+            self._told()
+
+    def take(self, knell: Knell) -> FarScene:
+        """Asks the database; KnellError where it does not answer. In whichever thread."""
+        before, fleet = self.scene, knell.fleet
+        picture = fleet.picture(*self._targets)
+        live = {far_key(view) for view in picture.agents}
+        ended = before.ended if before else ()
+        if before is None or any(far_key(one) not in live for one in before.picture.agents):
+            ended = tuple(fleet.recently_ended(ENDED_SHOWN))
+        names = {(view.host, view.name) for view in picture.agents}
+        ended = tuple(one for one in ended if (one.host, one.name) not in names)
+        receipts = dict(before.receipts) if before else {}
+        for view in ended:
+            if far_key(view) not in receipts and (found := _receipt(knell, view)):
+                receipts[far_key(view)] = found
+        kept = {far_key(view) for view in ended}
+        receipts = {key: one for key, one in receipts.items() if key in kept}
+        known = {host.name: host for host in picture.hosts}
+        return FarScene(picture, ended, receipts, time.monotonic(), known)
+
+    # -- in words ------------------------------------------------------------------------------
+
+    @property
+    def sentence(self) -> str:
+        """That the fleet does not answer, since when, and why; empty where it does."""
+        if not self.since:
+            return ""
+        at = time.strftime("%H:%M:%S", time.localtime(self.since))
+        old = "; the rows of other hosts are as old as they say" if self.scene else ""
+        return f"the fleet does not answer since {at}: {self.trouble}{old}"
+
+
+def _receipt(knell: Knell, view: AgentView) -> Receipt | None:
+    found = knell.fleet.receipt(view.host, view.run)
+    try:
+        return receipt_from_json(found) if found else None
+    except (KeyError, TypeError, ValueError):
+        return None
