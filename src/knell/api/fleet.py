@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from knell.fleet.link import Link
     from knell.fleet.postgres import PostgresFleet, Signer
+    from knell.fleet.private_files import Credentials
 
 WAIT = 10.0  # seconds that a verb waits for the origin's answer
 EXPIRES = 3600.0  # seconds after which an order that nobody took is never carried out
@@ -69,7 +70,6 @@ class FleetVerbs(FleetSetupVerbs):
     def database(self) -> PostgresFleet:
         """The fleet's database, as the operator of this home; else as this host."""
         if self._fleet is None:
-            from knell.fleet.postgres import PostgresFleet
             from knell.fleet.private_files import read_credentials
 
             files = self.files
@@ -77,8 +77,13 @@ class FleetVerbs(FleetSetupVerbs):
             if not path:
                 hint = "knell fleet join URL joins one; knell fleet init URL makes one"
                 raise FleetFailed("this machine is in no fleet", hint, code=Code.FLEET_OFF)
-            self._fleet = PostgresFleet(read_credentials(path))
+            self._fleet = self._fleet_of(read_credentials(path))
         return self._fleet
+
+    def _fleet_of(self, given: Credentials) -> PostgresFleet:
+        from knell.fleet.postgres import PostgresFleet
+
+        return PostgresFleet(given, self._known_hosts())
 
     def close(self) -> None:
         if self._fleet:
@@ -108,7 +113,8 @@ class FleetVerbs(FleetSetupVerbs):
             room = self.database.room()
             return FleetStatus(said, *names, "", tuple(self.hosts()), room, heard)
         except FleetFailed as error:
-            return FleetStatus(said, *names, str(error), heard_s=heard)
+            trouble = f"{error}; {error.hint}" if error.hint else str(error)
+            return FleetStatus(said, *names, trouble, heard_s=heard)
 
     def _heard(self) -> float | None:
         link, clock = self.store.link(), self._world.clock()
@@ -120,12 +126,11 @@ class FleetVerbs(FleetSetupVerbs):
 
     def agents(self, target: str = "", *, with_ended: bool = False) -> list[dict[str, Any]]:
         """The rows of `list`, of all hosts, or of those that a target such as tag:X@* means."""
-        if not target:
-            return self.database.agents(ended=with_ended)
-        meant = far_target(target)
-        kind, _, value = meant.what.partition(":")
-        which = {kind: value} if value else {} if meant.what == "all" else {"name": meant.what}
-        return self.database.agents(host=meant.host, ended=with_ended, **which)
+        return self.database.agents(**_which(target), ended=with_ended)
+
+    def agents_text(self, target: str = "", *, with_ended: bool = False) -> str:
+        """The same as the text of a JSON array, with a line for each agent."""
+        return self.database.agents_text(**_which(target), ended=with_ended)
 
     def hosts_of(self, name: str, *, seconds: float) -> list[str]:
         """The hosts on which an agent of that name lives; FleetFailed if that takes longer."""
@@ -185,9 +190,7 @@ class FleetVerbs(FleetSetupVerbs):
         if who.agent:
             self._fleet = None
             host = read_credentials(files.link)
-            from knell.fleet.postgres import PostgresFleet
-
-            self._fleet = PostgresFleet(host)
+            self._fleet = self._fleet_of(host)
             return Signer(f"agent:{who.agent}:{who.run}", f"host:{host.name}", files.host_key)
         if not os.path.exists(files.operator):
             why = "this home has no operator's credentials for the fleet"
@@ -205,3 +208,13 @@ class FleetVerbs(FleetSetupVerbs):
         whole = found[0] if len(found) == 1 and id else id
         self.database.cancel(whole)
         return whole
+
+
+def _which(target: str) -> dict[str, str]:
+    """What the database is asked for."""
+    if not target:
+        return {}
+    meant = far_target(target)
+    kind, _, value = meant.what.partition(":")
+    which = {kind: value} if value else {} if meant.what == "all" else {"name": meant.what}
+    return {"host": meant.host, **which}
