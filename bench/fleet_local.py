@@ -9,20 +9,17 @@ import json
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from workshop import spread
 
 from hosts import Host
 from house import House, eventually
-from postgres import Cluster, handed_to_server, memory
+from postgres import Cluster, small_disk
 
 FLOOR = "without a fleet"
-FULL_MB = 80
 
 
 class Home(NamedTuple):
@@ -77,7 +74,7 @@ def home(house: House, state: str) -> Iterator[Home]:
 
 
 def joined(host: Host, state: str, stack: contextlib.ExitStack) -> Cluster:
-    folder = small_disk(stack) if state == "full" else ""
+    folder = stack.enter_context(small_disk()) if state == "full" else ""
     server = Cluster(folder=folder)
     stack.callback(server.close)
     url = host.root / "url"
@@ -97,24 +94,6 @@ def end(process: Any) -> None:
 # -- what is wrong with the database ---------------------------------------------------------------
 
 
-def small_disk(stack: contextlib.ExitStack) -> str:
-    """A file system of its own that can be filled; needs root."""
-    folder = tempfile.mkdtemp(prefix="knell-full-", dir=memory())
-    stack.callback(Path(folder).rmdir)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={FULL_MB}m", "none", folder], check=True)
-    stack.callback(subprocess.run, ["umount", "-l", folder], check=True)
-    Path(folder).chmod(0o755)
-    return folder
-
-
-def fill(server: Cluster) -> None:
-    filler = server.place / "filler"
-    with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
-        while file.write(b"x" * 65536):
-            pass
-    handed_to_server(filler)
-
-
 def drop(server: Cluster) -> None:
     """Another server answers in its place, and knows nothing of this fleet."""
     server.sql("DROP SCHEMA knell CASCADE")
@@ -127,6 +106,6 @@ STATES: dict[str, Any] = {
     "linked": lambda _: None,
     "hanging": Cluster.freeze,
     "refused": Cluster.stop,
-    "full": fill,
+    "full": Cluster.fill,
     "gone": drop,
 }

@@ -23,7 +23,9 @@ COMMAND = re.compile(r"^([a-z0-9-]+)\$ knell (.+)$")
 def block(kind: str) -> str:
     """The block of that kind that the page keeps for these tests."""
     text = PAGE.read_text("utf-8")
-    [found] = re.findall(rf"<!-- \w+ by {HERE} -->\n```{kind}\n(.*?)^```", text, re.S | re.M)
+    [found] = re.findall(
+        rf"<!-- \w+ by {HERE} -->\n```{kind}\n(.*?)^```", text, re.DOTALL | re.MULTILINE
+    )
     return found
 
 

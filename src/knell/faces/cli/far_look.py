@@ -33,7 +33,8 @@ def list_fleet(targets: Sequence[str], *, names: bool, json_wanted: bool, with_e
         return Exit.DONE
     found = [row for word in words for row in fleet.agents(word, with_ended=with_ended)]
     if names:
-        output.print_line("\n".join(f"{row['name']}@{row['host']}" for row in found))
+        if found:
+            output.print_line("\n".join(f"{row['name']}@{row['host']}" for row in found))
         return Exit.DONE
     from knell.faces.text.fleet import fleet_agents_table, silence
 
@@ -54,14 +55,19 @@ def _lines(array: str) -> list[str]:
 
 def _document(rows: Sequence[str], hosts: "Sequence[HostView]") -> str:
     """One document for all, a line for each agent: of 20,000 rows, each is only passed on."""
-    more: dict[str, str] = {}
-    for host in hosts:
-        told = {"host": host.name, "host_state": host.state, "host_seen_s": host.seen}
-        more[json.dumps(host.name)] = json.dumps(told)[1:]
+    more = {json.dumps(host.name): json.dumps(_heard(host))[1:] for host in hosts}
     parts = (row[:-1].rpartition(', "host": ') for row in rows)
-    agents = ",\n".join(f"    {row}, {more[name]}" for row, _, name in parts)
-    told = ",\n".join(f"    {json.dumps(host.to_json())}" for host in hosts)
-    return f'{{\n  "agents": [\n{agents}\n  ],\n  "hosts": [\n{told}\n  ]\n}}'
+    agents = [f"{row}, {more[name]}" for row, _, name in parts]
+    told = [json.dumps(host.to_json()) for host in hosts]
+    return f'{{\n  "agents": [{_indented(agents)}],\n  "hosts": [{_indented(told)}]\n}}'
+
+
+def _heard(host: "HostView") -> dict[str, Any]:
+    return {"host": host.name, "host_state": host.state, "host_seen_s": host.seen}
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "\n    " + ",\n    ".join(lines) + "\n  " if lines else ""
 
 
 def status_fleet(*, json_wanted: bool) -> int:
