@@ -231,9 +231,12 @@ class Cluster:
 
     def freeze(self) -> None:
         """Nobody answers any more, and no connection ends."""
+        os.kill(self.pid, signal.SIGSTOP)  # from here on it starts no more of them
+        eventually(lambda: state_and_parent(self.pid)[0] in "TXZ")
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
+        eventually(lambda: all(state_and_parent(pid)[0] in "TXZ" for pid in self.processes()))
 
     def thaw(self) -> None:
         for pid in reversed(self.processes()):
