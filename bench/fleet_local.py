@@ -1,69 +1,103 @@
 """Measures a local kill while the fleet's database hangs, refuses, is full or is gone.
 
-A home for each state of the database, each with `knell watch`, and one without a fleet beside them;
-the kills are shuffled among all of them, so that a slow moment of the machine meets each alike.
+For each state of the database two homes with `knell watch`, one in a fleet and a twin without one.
+Kills alternate between them, and each is compared with its neighbour in time, so that a slow minute
+of the machine meets both alike. The median of these ratios is the figure; how sure it is, is drawn
+again from the ratios themselves. Processor time beside it does not depend on who else runs. A twin
+that is compared with another twin shows what the method itself strays.
 """
 
 import contextlib
 import json
+import os
 import random
+import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from workshop import spread
 
 from hosts import Host
 from house import House, eventually
-from postgres import Cluster, handed_to_server, memory
+from postgres import Cluster, small_disk
 
 FLOOR = "without a fleet"
-FULL_MB = 80
+WIDEST = 0.1  # from one end of the range of a ratio to the other
+MOST = 5  # times as many trials as were asked for, until the range is as narrow
 
 
-class Home(NamedTuple):
-    state: str
-    host: Host
+class Cost(NamedTuple):
+    """What one kill took, in milliseconds."""
+
+    wall: float
+    cpu: float  # of the command and of what it waited for
 
 
 def local_figures(house: House, trials: int) -> dict[str, Any]:
-    """State of the database → spread of `knell kill NAME`, with its ratio to no fleet."""
-    with contextlib.ExitStack() as stack:
-        homes = [stack.enter_context(home(house, state)) for state in STATES]
-        times: dict[str, list[float]] = {one.state: [] for one in homes}
-        rounds = [one for one in homes for _ in range(trials)]
-        random.shuffle(rounds)
-        for number, one in enumerate([*homes, *rounds]):  # the first of each warms up
-            took = killed(one.host, f"agent-{number}")
-            if number >= len(homes):
-                times[one.state].append(took)
-    found = {state: spread(values) for state, values in times.items()}
-    return {
-        state: figures | {"ratio": round(figures["median"] / found[FLOOR]["median"], 3)}
-        for state, figures in found.items()
-    }
+    """State of the database → spread of `knell kill NAME`, with its ratios to no fleet."""
+    return {state: state_figures(house, state, trials) for state in STATES}
 
 
-def killed(host: Host, name: str) -> float:
+def state_figures(house: House, state: str, trials: int) -> dict[str, Any]:
+    with home(house, state) as host, home(house, FLOOR, "twin of " + state) as twin:
+        costs: dict[Host, list[Cost]] = {host: [], twin: []}
+        number = 0
+        while number <= trials or (number <= trials * MOST and not is_sure(*costs.values())):
+            pair = (host, twin) if number % 2 else (twin, host)
+            for one in pair:
+                cost = killed(one, f"agent-{number}")
+                costs[one] += [cost] if number else []  # the first of each warms up
+            number += 1
+    ours = costs[host]
+    walls, cpus = ratios_of(ours, costs[twin])
+    low, high = sure_range(walls)
+    return spread([one.wall for one in ours]) | {
+        "ratio": round(statistics.median(walls), 3), "ratio_low": low, "ratio_high": high,
+        "cpu_ms": round(statistics.median(one.cpu for one in ours), 1),
+        "cpu_ratio": round(statistics.median(cpus), 3),
+    }  # fmt: skip
+
+
+def ratios_of(ours: list[Cost], theirs: list[Cost]) -> tuple[list[float], list[float]]:
+    pairs = [*zip(ours, theirs, strict=True)]
+    return [mine.wall / twin.wall for mine, twin in pairs], [a.cpu / b.cpu for a, b in pairs]
+
+
+def is_sure(ours: list[Cost], theirs: list[Cost]) -> bool:
+    """Whether the range is narrow enough to tell five percent; a busy machine needs more."""
+    low, high = sure_range(ratios_of(ours, theirs)[0], 200)
+    return high - low <= WIDEST
+
+
+def sure_range(ratios: list[float], draws: int = 2000) -> tuple[float, float]:
+    """Where 95 of 100 medians lie that are drawn from the same ratios."""
+    chance = random.Random(1)
+    many = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(draws))
+    return round(many[draws // 40], 3), round(many[-draws // 40], 3)
+
+
+def killed(host: Host, name: str) -> Cost:
     host.spawn(name=name)
     words = [sys.executable, "-m", "knell", "kill", name]
     begun = time.perf_counter()
-    done = subprocess.run(words, env=host.env, cwd=host.root, capture_output=True, check=False)
+    with (host.root / "said").open("wb") as said:
+        one = subprocess.Popen(words, env=host.env, cwd=host.root, stdout=said, stderr=said)
+        _, status, used = os.wait4(one.pid, 0)
     took = (time.perf_counter() - begun) * 1000
-    if done.returncode:
-        raise RuntimeError(done.stderr.decode())
-    return took
+    one.returncode = os.waitstatus_to_exitcode(status)
+    if one.returncode:
+        raise RuntimeError((host.root / "said").read_text())
+    return Cost(took, (used.ru_utime + used.ru_stime) * 1000)
 
 
 @contextlib.contextmanager
-def home(house: House, state: str) -> Iterator[Home]:
+def home(house: House, state: str, name: str = "") -> Iterator[Host]:
     """A host whose database is in that state, and whose watch runs."""
     with contextlib.ExitStack() as stack:
-        host = Host(house.root / state.replace(" ", "-"), "h")
+        host = Host(house.root / (name or state).replace(" ", "-"), "h")
         stack.callback(host.leave)
         server = joined(host, state, stack) if state != FLOOR else None
         log = (host.root / "watch.log").open("w")
@@ -73,11 +107,11 @@ def home(house: House, state: str) -> Iterator[Home]:
         if server:
             eventually(lambda: server.sql("SELECT 1 FROM knell.hosts WHERE seen_at IS NOT NULL"))
             STATES[state](server)
-        yield Home(state, host)
+        yield host
 
 
 def joined(host: Host, state: str, stack: contextlib.ExitStack) -> Cluster:
-    folder = small_disk(stack) if state == "full" else ""
+    folder = stack.enter_context(small_disk()) if state == "full" else ""
     server = Cluster(folder=folder)
     stack.callback(server.close)
     url = host.root / "url"
@@ -97,24 +131,6 @@ def end(process: Any) -> None:
 # -- what is wrong with the database ---------------------------------------------------------------
 
 
-def small_disk(stack: contextlib.ExitStack) -> str:
-    """A file system of its own that can be filled; needs root."""
-    folder = tempfile.mkdtemp(prefix="knell-full-", dir=memory())
-    stack.callback(Path(folder).rmdir)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={FULL_MB}m", "none", folder], check=True)
-    stack.callback(subprocess.run, ["umount", "-l", folder], check=True)
-    Path(folder).chmod(0o755)
-    return folder
-
-
-def fill(server: Cluster) -> None:
-    filler = server.place / "filler"
-    with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
-        while file.write(b"x" * 65536):
-            pass
-    handed_to_server(filler)
-
-
 def drop(server: Cluster) -> None:
     """Another server answers in its place, and knows nothing of this fleet."""
     server.sql("DROP SCHEMA knell CASCADE")
@@ -127,6 +143,6 @@ STATES: dict[str, Any] = {
     "linked": lambda _: None,
     "hanging": Cluster.freeze,
     "refused": Cluster.stop,
-    "full": fill,
+    "full": Cluster.fill,
     "gone": drop,
 }

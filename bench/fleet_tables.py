@@ -3,7 +3,7 @@
 from typing import Any
 
 from charts import duration
-from tables import table, wrapped
+from tables import NONE, table, wrapped
 
 HEAD = """
 ## The fleet
@@ -15,7 +15,10 @@ syncs to the disk. On real hosts the ending itself comes on top; it is measured 
 LOCAL = """
 ### A kill at home, whatever the database does
 
-`knell kill NAME` of one obedient agent, on a host whose watch runs; shuffled among all states.
+`knell kill NAME` of one obedient agent, on a host whose watch runs. Each kill is compared with one
+on a twin without a fleet, run right before or after it: the ratio is the median of these, the range
+is where 95 of 100 medians of the same ratios lie; processor time is compared in the same way. The
+first line compares two twins: what it strays from 1, the method strays.
 """
 
 
@@ -65,6 +68,16 @@ def spread_told(figures: dict[str, Any]) -> str:
 
 def local_table(local: dict[str, Any]) -> str:
     rows = [
-        [state, spread_told(figures), f"{figures['ratio']:.3f}"] for state, figures in local.items()
+        [state, spread_told(one), f"{one['ratio']:.3f}", range_told(one), cpu_told(one)]
+        for state, one in local.items()
     ]
-    return table(["the database is", "returns", "ratio"], rows)
+    heads = ["the database is", "returns", "ratio", "range", "ratio of processor time"]
+    return table(heads, rows)
+
+
+def range_told(one: dict[str, Any]) -> str:
+    return f"{one['ratio_low']:.3f} to {one['ratio_high']:.3f}" if "ratio_low" in one else NONE
+
+
+def cpu_told(one: dict[str, Any]) -> str:
+    return f"{one['cpu_ratio']:.3f}" if "cpu_ratio" in one else NONE

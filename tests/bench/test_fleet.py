@@ -1,8 +1,10 @@
 """The benchmark of the fleet: a small crowd of real links, and what is said of its figures."""
 
+import random
 from typing import Any
 
 from budgets import budgets_table
+from fleet_local import state_figures, sure_range
 from fleet_scale import FleetScale, scale_figures
 from fleet_tables import fleet_part
 from scale_page import scale_page
@@ -21,7 +23,17 @@ SCALE: dict[str, Any] = {
     "cut": {"hosts": 100, "pending": 100, "all_done_s": 12.0},
 }  # fmt: skip
 LOCAL = {
-    state: {"min": 90.0, "median": 100.0, "max": 130.0, "n": 40, "ratio": ratio}
+    state: {
+        "min": 90.0,
+        "median": 100.0,
+        "max": 130.0,
+        "n": 40,
+        "ratio": ratio,
+        "ratio_low": 1.01,
+        "ratio_high": 1.1,
+        "cpu_ms": 80.0,
+        "cpu_ratio": 1.02,
+    }
     for state, ratio in (("without a fleet", 1.0), ("hanging", 1.08))
 }
 RESULTS = {"fleet": {"scale": SCALE, "local": LOCAL}}
@@ -36,11 +48,33 @@ def test_a_small_crowd_is_linked_ordered_about_cut_and_back(house: House) -> Non
     house.at_end.close()
 
 
+def test_a_ratio_of_five_percent_is_told_from_noise() -> None:
+    """Of kills that stray by a third, and share the machine's slow moments with their twins."""
+    chance = random.Random(7)
+    for truth, found in ((1.0, False), (1.1, True)):
+        slow = [chance.uniform(1.0, 3.0) for _ in range(40)]
+        ratios = [
+            truth * moment * chance.gauss(1.0, 0.05) / (moment * chance.gauss(1.0, 0.05))
+            for moment in slow
+        ]
+        low, high = sure_range(ratios)
+        assert low < truth < high
+        assert (low > 1.05) is found
+
+
+def test_a_kill_at_home_is_compared_with_its_twins(house: House) -> None:
+    figures = state_figures(house, "refused", 2)
+    assert 2 <= figures["n"] <= 10
+    assert figures["ratio_low"] <= figures["ratio"] <= figures["ratio_high"]
+    assert figures["cpu_ms"] > 0
+    house.at_end.close()
+
+
 def test_the_page_has_the_figures() -> None:
     text = fleet_part(RESULTS)
     assert "1,000 simulated hosts with 20 agents each" in text
     assert "160 ms (60 ms to 390 ms)" in text
-    assert "| hanging | 100 ms (90 ms to 130 ms) | 1.080 |" in text
+    assert "| hanging | 100 ms (90 ms to 130 ms) | 1.080 | 1.010 to 1.100 | 1.020 |" in text
     assert fleet_part({}) == ""
 
 

@@ -81,36 +81,7 @@ def test_a_role_without_rights_is_told_which_it_needs(house: House, database: Da
     assert database.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'knell'") == []
 
 
-# -- the schema ------------------------------------------------------------------------------------
-
-SCHEMAS = {
-    "newer": ("UPDATE knell.meta SET major = 99", "99"),
-    "half made": ("DELETE FROM knell.meta", "half"),
-    "without a function": ("DROP FUNCTION knell.issue(jsonb)", "issue"),
-    "somebody else's": ("DROP SCHEMA knell CASCADE; CREATE SCHEMA knell; CREATE TABLE knell.x ()",
-                        "somebody else"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("what", SCHEMAS)
-def test_a_schema_that_is_not_ours_is_left_alone(fleet: Fleet, what: str) -> None:
-    """`init` and `join` say what it is; a link that meets it says so too, and the host goes on."""
-    host = fleet.join("build-7", link=False)
-    statement, word = SCHEMAS[what]
-    for part in statement.split(";"):
-        fleet.database.sql(part)
-    tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'knell'::regnamespace"
-    before = fleet.database.sql(tables)
-    for words in (("init",), ("join", "--as", "build-8")):
-        text = said(fleet.boss, "fleet", words[0], "--url-file", str(fleet.url), *words[1:])
-        assert word in text, text
-    assert fleet.database.sql(tables) == before
-    if what != "without a function":
-        link = fleet.begin_link("build-7")
-        fleet.hear(link, "not linked")
-        host.spawn(name="luna")
-        assert host.run("kill", "luna").returncode == 0
-        assert link.poll() is None
+# -- the schema: see test_schema.py ----------------------------------------------------------------
 
 
 def test_a_database_without_a_fleet_is_said_to_have_none(house: House, database: Database) -> None:

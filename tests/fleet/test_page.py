@@ -15,8 +15,9 @@ COMMAND = re.compile(r"^([a-z0-9-]+)\$ knell (.+?)(?:\s+# exit (\d))?$")
 
 def commands() -> list[tuple[str, str, int]]:
     blocks = re.findall(
-        r"^```console\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
+        r"^<!-- run by tests/fleet/test_page.py -->\n```console\n(.*?)^```",
+        PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE,
+    )  # fmt: skip
     found = [COMMAND.match(line) for block in blocks for line in block.splitlines()]
     assert all(found), "a line that is no command"
     return [(one[1], one[2], int(one[3] or 0)) for one in found if one]

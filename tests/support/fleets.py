@@ -47,11 +47,15 @@ class Fleet:
         file = host.root / "url"
         file.write_text(url or self.database.url)
         file.chmod(0o600)
-        words = ("fleet", "join", "--url-file", str(file), "--as", name, "--trust", self.key)
-        self.json(host, *words)
+        self.join_again(name)
         if link:
             self.link(name)
         return host
+
+    def join_again(self, name: str) -> None:
+        host = self.hosts[name]
+        words = ("--url-file", str(host.root / "url"), "--as", name, "--trust", self.key)
+        self.json(host, "fleet", "join", *words)
 
     def link(self, name: str, **env: str) -> "Forked | subprocess.Popen[str]":
         """Runs the link of that host, and waits until it says that it is linked."""
@@ -109,6 +113,22 @@ class Fleet:
     def await_agent(self, host: str, name: str, *, live: bool = True) -> None:
         wanted = {"host": host, "name": name, "live": live}
         eventually(lambda: wanted in self.agents())
+
+    def told_all(self, name: str) -> None:
+        """What the host has told is what it has: each event once, in order."""
+        store = self.hosts[name].knell.fleet.store
+        link = store.link()
+        assert link
+        own = [one["id"] for one in store.events(link.start_event, 1_000_000)]
+
+        def told() -> list[int]:
+            rows = self.database.sql(
+                "SELECT seq FROM knell.events WHERE host = %s ORDER BY id", name
+            )
+            return [seq for (seq,) in rows]
+
+        eventually(lambda: told()[-1:] == own[-1:])
+        assert told() == own
 
     def close(self) -> None:
         for name in [*self.links]:

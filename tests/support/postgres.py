@@ -135,6 +135,20 @@ def _leave_template(place: Path) -> None:
             shutil.rmtree(place, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def small_disk(megabytes: int = 80) -> Iterator[str]:
+    """A file system of its own that can be filled; needs root."""
+    folder = tempfile.mkdtemp(prefix="knell-full-", dir=memory())
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", folder]
+    subprocess.run(mount, check=True)
+    try:
+        Path(folder).chmod(0o755)
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+        Path(folder).rmdir()
+
+
 # -- a cluster -------------------------------------------------------------------------------------
 
 
@@ -217,9 +231,12 @@ class Cluster:
 
     def freeze(self) -> None:
         """Nobody answers any more, and no connection ends."""
+        os.kill(self.pid, signal.SIGSTOP)  # from here on it starts no more of them
+        eventually(lambda: state_and_parent(self.pid)[0] in "TXZ")
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
+        eventually(lambda: all(state_and_parent(pid)[0] in "TXZ" for pid in self.processes()))
 
     def thaw(self) -> None:
         for pid in reversed(self.processes()):
@@ -230,6 +247,31 @@ class Cluster:
         atexit.unregister(self.close)
         self.stop(signal.SIGQUIT)
         shutil.rmtree(self.place, ignore_errors=True)
+
+    def fill(self) -> None:
+        """Takes all room that is left on the file system of its data."""
+        for piece in (65536, 512):
+            with contextlib.suppress(OSError), self._filler.open("ab", buffering=0) as file:
+                while file.write(b"x" * piece):
+                    pass
+
+    def make_room(self) -> None:
+        """There is room again. A server that gave up, as it does without room for its log, is
+        started again, as whoever keeps it would."""
+        self._filler.unlink()
+        eventually(lambda: not alive(self.pid) or self._answers())
+        if not alive(self.pid):
+            self._gone([])
+            self.start()
+
+    @property
+    def _filler(self) -> Path:
+        return self.place / "filler"
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(psycopg.Error):
+            return self.sql("SELECT 1") == [(1,)]
+        return False
 
     # -- backups ----------------------------------------------------------------------------------
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from knell.api.fleet_setup import FleetSetupVerbs
 from knell.core.codes import Code
 from knell.core.errors import BadRequest, FleetFailed, KnellError, NoSuchAgent, Refused
-from knell.core.fleet.target import EVERYWHERE, FarTarget, checked_far_agent, far_target, is_far
+from knell.core.fleet.target import (
+    FarTarget,
+    checked_far_agent,
+    conditions,
+    far_target,
+    meant_far,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
     )
     from knell.fleet.link import Link
     from knell.fleet.postgres import PostgresFleet, Signer
+    from knell.fleet.private_files import Credentials
 
 WAIT = 10.0  # seconds that a verb waits for the origin's answer
 EXPIRES = 3600.0  # seconds after which an order that nobody took is never carried out
@@ -78,7 +85,6 @@ class FleetVerbs(FleetSetupVerbs):
     def database(self) -> PostgresFleet:
         """The fleet's database, as the operator of this home; else as this host."""
         if self._fleet is None:
-            from knell.fleet.postgres import PostgresFleet
             from knell.fleet.private_files import read_credentials
 
             files = self.files
@@ -86,8 +92,13 @@ class FleetVerbs(FleetSetupVerbs):
             if not path:
                 hint = "knell fleet join URL joins one; knell fleet init URL makes one"
                 raise FleetFailed("this machine is in no fleet", hint, code=Code.FLEET_OFF)
-            self._fleet = PostgresFleet(read_credentials(path))
+            self._fleet = self._fleet_of(read_credentials(path))
         return self._fleet
+
+    def _fleet_of(self, given: Credentials) -> PostgresFleet:
+        from knell.fleet.postgres import PostgresFleet
+
+        return PostgresFleet(given, self._known_hosts())
 
     def close(self) -> None:
         if self._fleet:
@@ -117,7 +128,8 @@ class FleetVerbs(FleetSetupVerbs):
             room = self.database.room()
             return FleetStatus(said, *names, "", tuple(self.hosts()), room, heard)
         except FleetFailed as error:
-            return FleetStatus(said, *names, str(error), heard_s=heard)
+            trouble = f"{error}; {error.hint}" if error.hint else str(error)
+            return FleetStatus(said, *names, trouble, heard_s=heard)
 
     def _heard(self) -> float | None:
         link, clock = self.store.link(), self._world.clock()
@@ -143,7 +155,7 @@ class FleetVerbs(FleetSetupVerbs):
     def picture(self, *targets: str) -> FleetPicture:
         """Every host, the agents of the others, and the orders that are open. Targets: only these
         agents; one without a host means every host."""
-        found = [row for one in _meant_far(targets) for row in self.agents(one)]
+        found = [row for one in meant_far(targets) for row in self.agents(one)]
         own = self.own_host()
         agents = {(one.host, one.run): one for one in _far_views(found) if one.host != own}
         return FleetPicture(tuple(self.hosts()), tuple(agents.values()), tuple(self.orders()))
@@ -157,12 +169,11 @@ class FleetVerbs(FleetSetupVerbs):
         self, target: str | FarTarget = "", *, with_ended: bool = False
     ) -> list[dict[str, Any]]:
         """The rows of `list`, of all hosts, or of those that a target such as tag:X@* means."""
-        if not target:
-            return self.database.agents(ended=with_ended)
-        meant = far_target(target) if isinstance(target, str) else target
-        kind, _, value = meant.what.partition(":")
-        which = {kind: value} if value else {} if meant.what == "all" else {"name": meant.what}
-        return self.database.agents(host=meant.host, ended=with_ended, **which)
+        return self.database.agents(**conditions(target), ended=with_ended)
+
+    def agents_text(self, target: str = "", *, with_ended: bool = False) -> str:
+        """The same as the text of a JSON array, with a line for each agent."""
+        return self.database.agents_text(**conditions(target), ended=with_ended)
 
     def hosts_of(self, name: str, *, seconds: float) -> list[str]:
         """The hosts on which an agent of that name lives; FleetFailed if that takes longer."""
@@ -249,9 +260,7 @@ class FleetVerbs(FleetSetupVerbs):
         if who.agent:
             self._fleet = None
             host = read_credentials(files.link)
-            from knell.fleet.postgres import PostgresFleet
-
-            self._fleet = PostgresFleet(host)
+            self._fleet = self._fleet_of(host)
             return Signer(f"agent:{who.agent}:{who.run}", f"host:{host.name}", files.host_key)
         if not os.path.exists(files.operator):
             why = "this home has no operator's credentials for the fleet"
@@ -269,19 +278,6 @@ class FleetVerbs(FleetSetupVerbs):
         whole = found[0] if len(found) == 1 and id else id
         self.database.cancel(whole)
         return whole
-
-
-def _meant_far(targets: Sequence[str]) -> list[str | FarTarget]:
-    """What targets of a look mean on other hosts; a session, a pane or an id is of this one."""
-    if not targets:
-        return [""]
-    wide = [one for one in targets if not is_far(one)]
-    kinds = ("tag", "team")
-    wide = [one for one in wide if ":" not in one or one.partition(":")[0] in kinds]
-    return [
-        *(far_target(one) for one in targets if is_far(one)),
-        *(FarTarget(one, EVERYWHERE) for one in wide),
-    ]
 
 
 def _far_views(rows: Iterable[object]) -> list[AgentView]:

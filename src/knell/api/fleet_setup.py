@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knell.core.ports.fleet import FleetStore, Joined
+    from knell.fleet.known_hosts import KnownHosts
     from knell.fleet.private_files import FleetFiles
     from knell.fleet.schema import Schema
     from knell.wiring import RealWorld
@@ -37,34 +38,36 @@ class FleetSetupVerbs:
     def init(self, url: str = "", *, url_file: str = "", operator: str = "") -> Joined:
         """Makes the schema in a database, and this home its first operator. `url_file`: a file of
         mode 600 that holds the address, where it has a password."""
-        from knell.fleet import setup
+        from knell.fleet import address, setup
 
-        where = setup.where(url, url_file)
+        where = address.where(url, url_file)
         return setup.init(where, self.files, operator or _user(self._world))
 
     def upgrade(self, url: str = "", *, url_file: str = "") -> Schema:
-        from knell.fleet import setup
+        from knell.fleet import address, setup
 
-        return setup.upgrade(setup.where(url, url_file))
+        return setup.upgrade(address.where(url, url_file))
 
     def join(
         self, url: str = "", *, url_file: str = "", host: str = "", operator: str = "",
         trust: Sequence[str] = (), save_to: str = "", from_file: str = "",
+        certificate: bool = False,
     ) -> Joined:  # fmt: skip
-        """Makes this home a host of the fleet, or with `operator` an operator's."""
-        from knell.fleet import setup
+        """Makes this home a host of the fleet, or with `operator` an operator's. `certificate`:
+        makes only the role, for a machine that has a certificate for it."""
+        from knell.fleet import address, setup
         from knell.fleet.private_files import read_credentials
 
         if from_file:
             given = read_credentials(from_file)
             joined = setup.take_credentials(self.files, given, tuple(trust))
         else:
-            where = setup.where(url, url_file)
+            where = address.where(url, url_file)
             if operator:
-                return setup.join_as_operator(where, self.files, operator)
-            wish = setup.JoinWish(host or self._world.host, tuple(trust), save_to)
+                return setup.join_as_operator(where, self.files, operator, certificate=certificate)
+            wish = setup.JoinWish(host or self._world.host, tuple(trust), save_to, certificate)
             joined = setup.join(where, self.files, wish)
-        if not save_to:
+        if joined.file == self.files.link:
             self.store.join(self._world.new_uuid())
         return joined
 
@@ -72,19 +75,30 @@ class FleetSetupVerbs:
         self, url: str = "", *, days: float, url_file: str = "", dry_run: bool = False
     ) -> dict[str, Any]:
         """Drops old events by whole months, closed orders, and agents that ended long ago."""
-        from knell.fleet import setup
+        from knell.fleet import address, setup
 
-        return setup.prune(setup.where(url, url_file), days, dry_run=dry_run)
+        return setup.prune(address.where(url, url_file), days, dry_run=dry_run)
 
-    def leave(self) -> str:
-        """Forgets the fleet on this host. The name of the host; empty if it was in none."""
+    def leave(self) -> tuple[str, str]:
+        """Tells the database, and forgets the fleet on this host. The name of the host, empty if it
+        was in none; and why the database could not be told."""
+        if not os.path.exists(self.files.link):
+            self.store.leave()
+            return "", ""
+        from knell.fleet.leaving import tell_leaving
         from knell.fleet.private_files import read_credentials
 
-        name = read_credentials(self.files.link).name if os.path.exists(self.files.link) else ""
-        if os.path.exists(self.files.link):
-            os.unlink(self.files.link)
+        given = read_credentials(self.files.link)
+        untold = tell_leaving(given)
+        os.unlink(self.files.link)
         self.store.leave()
-        return name
+        return given.name, untold
+
+    def remove(self, host: str, url: str = "", *, url_file: str = "") -> int:
+        """Takes a host out that will not come back; how many orders to it are called off."""
+        from knell.fleet import address, leaving
+
+        return leaving.remove(address.where(url, url_file), host)
 
     # -- keys ----------------------------------------------------------------------------------
 
@@ -102,8 +116,9 @@ class FleetSetupVerbs:
         own = (("own operator", self.files.operator_key), ("own host", self.files.host_key))
         mine = [(what, "", public_of(path)) for what, path in own if os.path.exists(path)]
         trusted = trusted_keys(self.files.trusted)
+        mine += [(f"trusted {who.partition(':')[0]}", name, key) for who, name, key in trusted]
         return mine + [
-            (f"trusted {who.partition(':')[0]}", name, key) for who, name, key in trusted
+            ("known host", name, key) for name, key in self._known_hosts().keys().items()
         ]
 
     def trust(self, key: str, *, name: str = "", host: str = "") -> bool:
@@ -117,6 +132,19 @@ class FleetSetupVerbs:
         from knell.fleet.setup import drop_trust
 
         return drop_trust(self.files, key)
+
+    def pin(self, host: str, key: str) -> bool:
+        """Takes this key for that host's, whose answers it proves; whether that is new."""
+        return self._known_hosts().pin(host, key)
+
+    def unpin(self, host: str) -> bool:
+        """Forgets that host's key: the next one that is seen is taken for it."""
+        return self._known_hosts().forget(host)
+
+    def _known_hosts(self) -> KnownHosts:
+        from knell.fleet.known_hosts import KnownHosts
+
+        return KnownHosts(self.files.known_hosts)
 
 
 def _user(world: RealWorld) -> str:

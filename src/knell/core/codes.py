@@ -165,6 +165,7 @@ class Code(str):
     ORDER_REPLAYED = _Meaning("The order was delivered before, with another text.")
     ORDER_CANCELLED = _Meaning("The order was called off before its host took it.")
     OTHER_INCARNATION = _Meaning("The order is meant for another boot of the host.")
+    ANSWER_NOT_SIGNED = _Meaning("The host has not signed what is said to be its answer.")
     KEY_NOT_TRUSTED = _Meaning("The host does not obey the key that signed the order.")
     RUN_OVER = _Meaning("The run that was meant has ended; its successor was left alone.")
 

@@ -1,4 +1,4 @@
-"""Ed25519 keys: made, kept in files of mode 0600, and used to sign and to prove orders."""
+"""Ed25519 keys: made, kept in files of mode 0600, and used to sign and to prove."""
 
 import base64
 import binascii
@@ -36,15 +36,15 @@ def public_of(path: str) -> str:
     return MARK + base64.b64encode(_private(path).public_key().public_bytes_raw()).decode()
 
 
-def sign(path: str, text: str) -> str:
-    return base64.b64encode(_private(path).sign(signed_bytes(text))).decode()
+def sign(path: str, text: str, what: str = "order") -> str:
+    return base64.b64encode(_private(path).sign(signed_bytes(text, what))).decode()
 
 
-def is_signed(text: str, signature: str, key: str) -> bool:
-    """Whether the holder of that key signed exactly this text."""
+def is_signed(text: str, signature: str, key: str, what: str = "order") -> bool:
+    """Whether the holder of that key signed exactly this text, as that."""
     try:
         public = Ed25519PublicKey.from_public_bytes(key_bytes(key))
-        public.verify(base64.b64decode(signature, validate=True), signed_bytes(text))
+        public.verify(base64.b64decode(signature, validate=True), signed_bytes(text, what))
     except (InvalidSignature, ValueError, BadRequest):
         return False
     return True

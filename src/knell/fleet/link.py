@@ -13,6 +13,7 @@ from typing import Any
 
 from knell.core.codes import Code
 from knell.core.errors import FleetFailed, StoreFailed
+from knell.core.fleet.answer import answer_text, receipt_text
 from knell.core.fleet.order import (
     FleetOrder,
     OrderRefusal,
@@ -21,12 +22,12 @@ from knell.core.fleet.order import (
     order_from_text,
 )
 from knell.core.ports.fleet import Beginning, Finished, LocalHost, StoredOrder
-from knell.fleet.keys import is_signed, public_of
+from knell.fleet.keys import is_signed, public_of, sign
 from knell.fleet.private_files import Credentials, FleetFiles, trusted_keys
 from knell.fleet.publish import Publisher, is_poison
-from knell.fleet.wire import STATEMENT, Wire, WireFailed
+from knell.fleet.version import checked_schema, explained
+from knell.fleet.wire import STATEMENT, Wire, WireFailed, storable
 
-MAJOR = 1  # of the schema
 LEASE, POLL, LOOK = 10.0, 5.0, 0.5  # seconds: sign of life, missed notifications, own changes
 CALLS = 0.05  # seconds between two looks for orders, however often somebody notifies
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds between two attempts to connect
@@ -73,7 +74,7 @@ class Link:
             if self.wire:
                 self._work(self.wire)
         except FleetFailed as error:
-            self._drop(str(error))
+            self._drop(f"{error}; {error.hint}" if error.hint else str(error))
         except StoreFailed as error:
             self.trouble = str(error)  # the database of the fleet is not to blame
             return 1.0
@@ -106,6 +107,7 @@ class Link:
             self.incarnation = f"{began.boot}:{uuid.uuid4().hex[:12]}"
         wire = Wire(self.given.conninfo, self.deadline, self.deadline)
         try:
+            checked_schema(wire, self.given.fleet)  # before anybody takes this host for linked
             answer = self._hello(wire, began)
             if answer.get("event_seq", 0) > max(self.host.newest()[0], began.start_event):
                 # This store was put back from an older copy: its numbers would be taken for old.
@@ -117,7 +119,7 @@ class Link:
             raise
         self.wire, self.began, self.trouble, self._wait = wire, began, "", FIRST_WAIT
         self._due = {}
-        self.publisher = Publisher(self.host, self.incarnation, began.epoch)
+        self.publisher = Publisher(self.host, self.incarnation, began.epoch, self._sign_receipt)
         self.publisher.sent_event = answer["event_seq"]
         self.publisher.sent_receipt = answer["receipt_seq"]
         self.latest = max(self.latest, began.latest, answer["now"])
@@ -131,25 +133,13 @@ class Link:
         try:
             answer = wire.call("SELECT knell.hello($1)", told)
         except WireFailed as error:
-            if error.state in ("3F000", "42883"):
-                why = "the database has no schema of knell that this link can use"
-                raise FleetFailed(why, "knell fleet upgrade URL", code=Code.FLEET_SCHEMA) from None
-            raise
-        if not answer:
-            why = "the schema 'knell' of this database is half made: it has no version"
-            raise FleetFailed(why, "restore the database", code=Code.FLEET_SCHEMA)
+            raise explained(error) from None
         if answer.get("held"):
             why = (
                 f"another machine or link is host '{answer['host']}',"
                 f" heard {answer['age']:.0f} s ago: is this a copy of its disk?"
             )
             raise FleetFailed(why, "knell fleet join URL --as ANOTHER-NAME", code=Code.HOST_TAKEN)
-        if answer["major"] > MAJOR:
-            why = f"the fleet's schema has version {answer['major']}, this knell knows {MAJOR}"
-            raise FleetFailed(why, "upgrade knell on this host", code=Code.FLEET_SCHEMA)
-        if answer["fleet"] != self.given.fleet:
-            why = "the database is another fleet's than the one that was joined"
-            raise FleetFailed(why, "knell fleet join URL", code=Code.FLEET_SCHEMA)
         return answer
 
     # -- working -------------------------------------------------------------------------------
@@ -177,7 +167,7 @@ class Link:
             if error.state == SUPERSEDED:
                 why = "another link took the name of this host"
                 raise FleetFailed(why, code=Code.HOST_TAKEN) from None
-            raise
+            raise explained(error) from None
 
     def _is_due(self, what: str, now: float, every: float) -> bool:
         if now < self._due.get(what, 0.0):
@@ -244,15 +234,27 @@ class Link:
 
     def _answer(self, wire: Wire) -> None:
         for id, one in [*self.unsaid.items()]:
-            finish = ("SELECT knell.finish($1, $2, $3, $4)", self.incarnation, id, one.state)
             try:
-                wire.call(*finish, one.answer)
+                self._finish(wire, one)
             except WireFailed as error:
                 if not is_poison(error):
                     raise
                 why = f"the answer cannot be stored ({error}); it is on the host"
-                wire.call(*finish, {"error": {"code": "other", "message": why, "hint": ""}})
+                said = {"error": {"code": "other", "message": why, "hint": ""}}
+                self._finish(wire, one._replace(answer=said))
             del self.unsaid[id]
+
+    def _finish(self, wire: Wire, one: Finished) -> None:
+        """Signed by this host: whoever can write to the database can still not answer for it."""
+        answer = storable(one.answer)
+        text = answer_text(self.given.fleet, self.given.name, one.id, one.state, answer)
+        proof = sign(self.files.host_key, text, "answer")
+        finish = "SELECT knell.finish($1, $2, $3, $4, $5)"
+        wire.call(finish, self.incarnation, one.id, one.state, answer, proof)
+
+    def _sign_receipt(self, run: str, number: int, receipt: Any) -> str:
+        text = receipt_text(self.given.fleet, self.given.name, run, number, receipt)
+        return sign(self.files.host_key, text, "receipt")
 
 
 def channel(host: str) -> str:

@@ -1,5 +1,6 @@
 """The asker's side of the fleet: who is where, orders to other hosts, and their answers."""
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +12,9 @@ from knell.core.fleet.order import FleetOrder, order_text
 from knell.core.fleet.target import EVERYWHERE, FarTarget
 from knell.core.ports.fleet import FleetEvent, HostView, OrderView
 from knell.fleet.keys import public_of, sign
+from knell.fleet.known_hosts import KnownHosts, is_proven_receipt, proven_order, unsigned
 from knell.fleet.private_files import Credentials
+from knell.fleet.version import FORBIDDEN, checked_schema, explained
 from knell.fleet.wire import Wire, WireFailed
 
 FIRST_LOOK, LONGEST_LOOK = 0.03, 0.25  # seconds between two looks for answers
@@ -38,8 +41,8 @@ class OrderWish(NamedTuple):
 class PostgresFleet:
     """Connects when it is first needed, and once more if the connection was lost."""
 
-    def __init__(self, given: Credentials) -> None:
-        self.given = given
+    def __init__(self, given: Credentials, known: KnownHosts) -> None:
+        self.given, self._known = given, known
         self._wire: Wire | None = None
 
     def close(self) -> None:
@@ -48,28 +51,52 @@ class PostgresFleet:
             self._wire = None
 
     def call(self, statement: str, *values: Any) -> Any:
+        """The first column of the first row, read as JSON."""
+        text = self.text(statement, *values)
+        return None if text is None else json.loads(text)
+
+    def text(self, statement: str, *values: Any) -> str | None:
         fresh = self._wire is None
-        self._wire = self._wire or Wire(self.given.conninfo)
+        self._wire = self._wire or self._connected()
         try:
-            return self._wire.call(statement, *values)
+            rows = self._wire.rows(statement, *values)
+            return rows[0][0] if rows else None
         except WireFailed as error:
             if error.state:
                 raise _explained(error) from None
             self.close()
             if fresh:
                 raise
-        return self.call(statement, *values)  # every statement here may be repeated
+        return self.text(statement, *values)  # every statement here may be repeated
+
+    def _connected(self) -> Wire:
+        wire = Wire(self.given.conninfo)
+        try:
+            checked_schema(wire, self.given.fleet)
+        except BaseException:
+            wire.close()
+            raise
+        return wire
 
     # -- looking -------------------------------------------------------------------------------
 
     def hosts(self) -> list[HostView]:
         found = self.call("SELECT knell.fleet_hosts()")
-        return [HostView(**{name: one[name] for name in HostView._fields}) for one in found]
+        keys = self._known.meet({one["name"]: one["key"] for one in found})
+        names = [name for name in HostView._fields if name != "doubt"]
+        return [
+            HostView(**{name: one[name] for name in names})._replace(doubt=_doubt(one, keys))
+            for one in found
+        ]
 
     def agents(self, **which: Any) -> list[dict[str, Any]]:
         """The rows of `list`, each with its host. `which`: host, name, tag, team, ended."""
+        return json.loads(self.agents_text(**which))
+
+    def agents_text(self, **which: Any) -> str:
+        """The same as the text of a JSON array with a line for each: nobody need read it whole."""
         given = {key: value for key, value in which.items() if value not in ("", None, EVERYWHERE)}
-        return self.call("SELECT knell.fleet_agents($1)", given)
+        return self.text("SELECT knell.fleet_list($1)", given) or "[]"
 
     def recently_ended(self, limit: int) -> list[dict[str, Any]]:
         """The rows of those that ended last, on all hosts; the database leaves out the others."""
@@ -88,7 +115,15 @@ class PostgresFleet:
         return [FleetEvent(**one) for one in self.call("SELECT knell.fleet_events($1)", told)]
 
     def receipt(self, host: str, agent: str) -> dict[str, Any] | None:
-        return self.call("SELECT knell.fleet_receipt($1, $2)", host, agent)
+        """The newest of that agent or run; FleetFailed if its host has not signed it."""
+        row = self.call("SELECT knell.signed_receipt($1, $2)", host, agent)
+        if row is None:
+            return None
+        key = self._known.meet({host: row["key"]}).get(host, "")
+        meant = agent in (row["receipt"].get("agent"), row["run"])
+        if not meant or not is_proven_receipt(row, self.given.fleet, host, key):
+            raise unsigned("receipt", host)
+        return row["receipt"]
 
     def room(self) -> dict[str, Any]:
         return self.call("SELECT knell.room()")
@@ -156,8 +191,8 @@ class PostgresFleet:
         deadline, next_look = time.monotonic() + seconds, FIRST_LOOK
         while True:
             left = "{" + ",".join(order.id for order in orders if order.id not in found) + "}"
-            for row in self.call("SELECT knell.answers($1)", left):
-                found[row["id"]] = _order_view(row)
+            for one in self._proven(self.call("SELECT knell.answers($1)", left)):
+                found[one.id] = one
             remaining = deadline - time.monotonic()
             if len(found) == len(orders) or remaining <= 0:
                 return found
@@ -165,7 +200,14 @@ class PostgresFleet:
             next_look = min(next_look * 1.3, LONGEST_LOOK)
 
     def orders(self, *, with_closed: bool = False) -> list[OrderView]:
-        return [_order_view(one) for one in self.call("SELECT knell.list_orders($1)", with_closed)]
+        return self._proven(self.call("SELECT knell.list_orders($1)", with_closed))
+
+    def _proven(self, rows: Sequence[dict[str, Any]]) -> list[OrderView]:
+        """Orders as the database has them; an answer that its host has not signed is none."""
+        if not rows:
+            return []
+        keys = self._known.meet({row["host"]: row["key"] or "" for row in rows})
+        return [_order_view(proven_order(row, self.given.fleet, keys)) for row in rows]
 
     def cancel(self, id: str) -> None:
         """Calls an order off; refused once its host has taken it."""
@@ -182,8 +224,6 @@ class PostgresFleet:
 
 
 def _order_view(row: Mapping[str, Any]) -> OrderView:
-    import json
-
     names = ("id", "host", "state", "issued_at", "expires_at", "finished_at")
     known: dict[str, Any] = {name: row[name] for name in names}
     try:
@@ -195,6 +235,11 @@ def _order_view(row: Mapping[str, Any]) -> OrderView:
     return OrderView(**known, answer=row["answer"] or {})
 
 
+def _doubt(host: Mapping[str, Any], keys: Mapping[str, str]) -> str:
+    known = keys.get(host["name"], "")
+    return "" if host["key"] == known or not known else "its key is not the one that is known here"
+
+
 def _unknown_agent(fleet: PostgresFleet, target: FarTarget) -> NoSuchAgent:
     try:
         elsewhere = fleet.agents(name=target.what)
@@ -204,10 +249,7 @@ def _unknown_agent(fleet: PostgresFleet, target: FarTarget) -> NoSuchAgent:
 
 
 def _explained(error: WireFailed) -> FleetFailed:
-    if error.state in ("KN002", "42501"):
+    if error.state in ("KN002", FORBIDDEN):
         hint = "knell fleet join URL --operator NAME gives this home an operator's credentials"
         return FleetFailed(str(error), hint, code=Code.FLEET_OFF)
-    if error.state in ("3F000", "42883", "42P01"):
-        why = "the database has no schema of knell that this version can use"
-        return FleetFailed(why, "knell fleet upgrade URL", code=Code.FLEET_SCHEMA)
-    return error
+    return explained(error)

@@ -41,6 +41,10 @@ class FleetFiles(NamedTuple):
         return self._path("trusted")
 
     @property
+    def known_hosts(self) -> str:
+        return self._path("known_hosts")
+
+    @property
     def lock(self) -> str:
         return self._path("link.lock")
 

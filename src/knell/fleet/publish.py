@@ -3,11 +3,11 @@
 How far it has come is what the database says, in the transaction that took it. So what could not be
 published waits in the host's own store, and after a backup of the database it goes out again."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from knell.core.ports.fleet import LocalHost
-from knell.fleet.wire import Wire, WireFailed
+from knell.fleet.wire import Wire, WireFailed, storable
 
 VIEWS = 15.0  # seconds after which agents are compared although no event was written
 BATCH = 500  # events or receipts in one statement
@@ -17,8 +17,12 @@ VOLATILE = ("activity_age_s", "heartbeat_age_s", "quiet_s", "cpu_percent", "memo
 class Publisher:
     """What one connection has published."""
 
-    def __init__(self, host: LocalHost, incarnation: str, epoch: str) -> None:
+    def __init__(
+        self, host: LocalHost, incarnation: str, epoch: str, sign: Callable[[str, int, Any], str]
+    ) -> None:
+        """`sign`: of a receipt's run, its number and itself, with the host's own key."""
         self.host, self.incarnation, self.epoch = host, incarnation, epoch
+        self._sign = sign
         self.sent_event = self.sent_receipt = 0
         self.sent: dict[str, dict[str, Any]] | None = None  # views; None: all are to be sent
         self._views_of, self._views_at = 0, 0.0  # the event, and when the views are due again
@@ -79,9 +83,15 @@ class Publisher:
         return answer
 
     def _tell(self, wire: Wire, told: dict[str, Any]) -> dict[str, Any]:
+        if "receipts" in told:
+            told = {**told, "receipts": [self._signed(one) for one in told["receipts"]]}
         return wire.call(
             "SELECT knell.publish($1, $2)", self.incarnation, told | {"epoch": self.epoch}
         )
+
+    def _signed(self, one: dict[str, Any]) -> dict[str, Any]:
+        receipt = storable(one["receipt"])
+        return {**one, "receipt": receipt, "proof": self._sign(one["run"], one["number"], receipt)}
 
 
 def is_poison(error: WireFailed) -> bool:

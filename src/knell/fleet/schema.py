@@ -6,14 +6,15 @@ from typing import NamedTuple
 
 from knell.core.codes import Code
 from knell.core.errors import FleetFailed
-from knell.fleet.link import MAJOR
+from knell.fleet.version import MAJOR
 from knell.fleet.wire import Wire, WireFailed
 
 GROUPS = ("knell_host", "knell_operator")
-NEEDED = (
-    *("hello", "lease", "publish", "waiting", "take", "finish"),
-    *("issue", "answers", "cancel", "fleet_hosts", "fleet_agents", "fleet_runs"),
-)
+MADE = re.compile(r"^CREATE (?:OR REPLACE )?(?:FUNCTION|TABLE) knell\.(\w+)", re.MULTILINE)
+THERE = """
+SELECT proname FROM pg_proc WHERE pronamespace = 'knell'::regnamespace
+UNION SELECT relname FROM pg_class WHERE relnamespace = 'knell'::regnamespace
+"""
 
 
 class Schema(NamedTuple):
@@ -46,18 +47,22 @@ def schema_of(wire: Wire) -> Schema:
             raise _strange("the schema 'knell' of this database is somebody else's") from None
         raise
     if not row[0]:
-        raise _strange("the schema 'knell' of this database is half made: it has no version")
+        raise _strange("the schema 'knell' of this database is half applied: it has no version")
     found = Schema(int(row[0] or 0), int(row[1] or 0), row[2] or "")
     if found.major > MAJOR:
-        why = f"the fleet's schema has version {found.major}, this knell knows {MAJOR}"
+        version = f"{found.major}.{found.minor}"
+        why = f"the fleet's schema has version {version}, this knell knows {MAJOR}"
         raise FleetFailed(why, "upgrade knell on this machine", code=Code.FLEET_SCHEMA)
-    names = wire.rows(
-        "SELECT p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
-        " WHERE n.nspname = 'knell'"
-    )
-    if missing := set(NEEDED) - {name for [name] in names}:
-        raise _strange(f"the schema 'knell' lacks functions: {', '.join(sorted(missing))}")
+    if missing := _made_by(found.minor) - {str(name) for [name] in wire.rows(THERE)}:
+        shown = ", ".join(sorted(missing)[:5])
+        raise _strange(f"the schema 'knell' of this database is half applied: it lacks {shown}")
     return found
+
+
+def _made_by(minor: int) -> set[str]:
+    """The tables and functions that a schema of that version has."""
+    texts = (text for number, text in migrations() if number <= minor)
+    return {name for text in texts for name in MADE.findall(text)}
 
 
 def _strange(why: str) -> FleetFailed:

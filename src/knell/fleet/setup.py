@@ -6,13 +6,11 @@ import re
 import secrets
 from typing import Any, NamedTuple
 
-import psycopg
-from psycopg import conninfo
-
 from knell.core.codes import Code
 from knell.core.errors import BadRequest, FleetFailed, Refused
 from knell.core.fleet.target import checked_host
 from knell.core.ports.fleet import Joined
+from knell.fleet.address import kept_address, others_address, with_password
 from knell.fleet.keys import key_bytes, make_key
 from knell.fleet.private_files import (
     Credentials,
@@ -23,52 +21,8 @@ from knell.fleet.private_files import (
     write_private,
 )
 from knell.fleet.schema import Schema, bring_up_to_date, schema_of
+from knell.fleet.version import MAJOR, MINOR
 from knell.fleet.wire import Wire, WireFailed, shown
-
-LEAVE_IT_OUT = (
-    "leave it out: knell takes PGPASSWORD, ~/.pgpass, a service file, or --url-file FILE (mode 600)"
-)
-
-
-# -- the address ----------------------------------------------------------------------------------
-
-
-def where(url: str, url_file: str) -> str:
-    """The address of the database, from the command line or from a private file."""
-    if bool(url) is bool(url_file):
-        raise BadRequest("give the URL of the database, or --url-file FILE", "one of them")
-    return url_from_file(url_file) if url_file else checked_url(url)
-
-
-def checked_url(url: str) -> str:
-    """What was typed, if it may stand on a command line."""
-    try:
-        given = conninfo.conninfo_to_dict(url)
-    except psycopg.Error:
-        why = "that is no address of a PostgreSQL database"
-        raise BadRequest(why, "for example postgresql://ann@db.example/agents") from None
-    if not url.strip():
-        raise BadRequest("the address is empty", "for example postgresql://ann@db.example/agents")
-    if given.get("password"):
-        why = "a password in the address can be read by every user of this machine"
-        raise BadRequest(why, LEAVE_IT_OUT)
-    return _with_password(given, os.environ.get("PGPASSWORD", ""))
-
-
-def url_from_file(path: str) -> str:
-    text = read_private(path).strip()
-    try:
-        conninfo.conninfo_to_dict(text)
-    except psycopg.Error:
-        why = f"{path} holds no address of a PostgreSQL database"
-        raise BadRequest(why, "one line, for example postgresql://ann:secret@db/agents") from None
-    return text
-
-
-def _with_password(given: Any, password: str, **more: str) -> str:
-    words = {key: value for key, value in {**given, **more}.items() if value not in (None, "")}
-    return conninfo.make_conninfo("", **words, **({"password": password} if password else {}))
-
 
 # -- making and joining ---------------------------------------------------------------------------
 
@@ -98,21 +52,31 @@ def prune(url: str, days: float, *, dry_run: bool) -> dict[str, Any]:
         raise BadRequest(f"--older-than {days:g} is no number of days", "for example 90")
     wire = Wire(url)
     try:
-        _known(wire)
+        known_schema(wire)
         return wire.call("SELECT knell.prune(make_interval(secs => $1), $2)", days * 86400, dry_run)
     finally:
         wire.close()
 
 
-def join_as_operator(url: str, files: FleetFiles, operator: str) -> Joined:
+def join_as_operator(
+    url: str, files: FleetFiles, operator: str, *, certificate: bool = False
+) -> Joined:
+    """Makes this home an operator's. `certificate`: makes only the role, for whoever has one."""
     wire = Wire(url)
     try:
-        return _add_operator(wire, url, files, _known(wire), operator)
+        schema, mine = known_schema(wire), _own_role(wire, "operator_name")
+        if mine is None:
+            return _add_operator(wire, url, files, schema, operator, certificate=certificate)
+        if mine != operator:
+            raise Refused(f"these credentials are of operator '{mine}'", f"--operator {mine}")
+        key, where = make_key(files.operator_key), kept_address(url)
+        write_credentials(files.operator, Credentials(mine, schema.fleet, where))
+        return Joined(mine, schema.fleet, "", shown(where), files.operator, key)
     finally:
         wire.close()
 
 
-def _known(wire: Wire) -> Schema:
+def known_schema(wire: Wire) -> Schema:
     try:
         schema = schema_of(wire)
     except WireFailed as error:
@@ -122,30 +86,42 @@ def _known(wire: Wire) -> Schema:
         schema = Schema(found["major"], found["minor"], found["fleet"])
     if not schema.major:
         raise FleetFailed("this database has no fleet", "knell fleet init URL makes one")
+    if schema.minor < MINOR:
+        why = f"the fleet's schema has version {schema.major}.{schema.minor}"
+        raise FleetFailed(f"{why}, this knell needs {MAJOR}.{MINOR}", "knell fleet upgrade URL")
     return schema
 
 
-def _add_operator(wire: Wire, url: str, files: FleetFiles, schema: Schema, operator: str) -> Joined:
+def _add_operator(
+    wire: Wire, url: str, files: FleetFiles, schema: Schema, operator: str,
+    *, certificate: bool = False,
+) -> Joined:  # fmt: skip
     name = checked_host(operator)
-    key = make_key(files.operator_key)
+    key = "" if certificate else make_key(files.operator_key)
     other = wire.rows("SELECT 1 FROM knell.operators WHERE name = $1 AND key != $2", name, key)
     if other:
         why = f"the fleet has an operator '{name}' already, with another key"
         raise Refused(why, "choose another name: --operator NAME")
-    role, where = _login(wire, url, f"knell_o_{name}", "knell_operator", "operators")
+    role, where = _login(
+        wire, url, f"knell_o_{name}", "knell_operator", "operators", certificate=certificate
+    )
     wire.rows(
         "INSERT INTO knell.operators (role, name, key) VALUES ($1, $2, $3)"
         " ON CONFLICT (role) DO UPDATE SET name = excluded.name, key = excluded.key",
         role, name, key,
     )  # fmt: skip
-    write_credentials(files.operator, Credentials(name, schema.fleet, where))
-    return Joined(name, schema.fleet, role, shown(where), files.operator, key)
+    if not certificate:
+        write_credentials(files.operator, Credentials(name, schema.fleet, where))
+    return Joined(
+        name, schema.fleet, role, shown(where), "" if certificate else files.operator, key
+    )
 
 
 class JoinWish(NamedTuple):
     host: str
     trust: tuple[str, ...] = ()  # public keys of operators
     save_to: str = ""  # where to write the credentials, for another machine
+    certificate: bool = False  # only the role is made: the host has a certificate for it
 
 
 def join(url: str, files: FleetFiles, wish: JoinWish) -> Joined:
@@ -155,17 +131,22 @@ def join(url: str, files: FleetFiles, wish: JoinWish) -> Joined:
         key_bytes(key)
     wire = Wire(url)
     try:
-        schema = _known(wire)
+        schema = known_schema(wire)
         mine = _own_role(wire)
         if mine is None:
-            role, where = _login(wire, url, f"knell_h_{host}", "knell_host", "hosts", host)
+            _check_unheard(wire, host)
+            role, where = _login(
+                wire, url, f"knell_h_{host}", "knell_host", "hosts", certificate=wish.certificate
+            )
             _register(wire, host, role)
         elif mine and mine != host:
             raise Refused(f"these credentials are of host '{mine}'", f"--as {mine}")
         else:
-            role, where = "", url
+            role, where = "", kept_address(url)
     finally:
         wire.close()
+    if wish.certificate:
+        return Joined(host, schema.fleet, role, shown(where), "", "")
     if wish.save_to:
         write_credentials(wish.save_to, Credentials(host, schema.fleet, where))
         return Joined(host, schema.fleet, role, shown(where), wish.save_to, "")
@@ -187,15 +168,15 @@ def take_credentials(
     return Joined(given.name, given.fleet, role, shown(given.conninfo), files.link, key, obeys)
 
 
-def _own_role(wire: Wire) -> str | None:
-    """The host that the role we came with is; None if it is one that may make others."""
+def _own_role(wire: Wire, which: str = "host") -> str | None:
+    """The host or operator that the role we came with is; None if it may make others."""
     try:
         found = wire.call("SELECT knell.schema_of()")
     except WireFailed as error:
         if error.state == "42501":
             return None
         raise
-    return found["host"] or None
+    return found[which] or None
 
 
 def _register(wire: Wire, host: str, role: str) -> None:
@@ -210,26 +191,24 @@ def _register(wire: Wire, host: str, role: str) -> None:
     )  # fmt: skip
 
 
-def _login(
-    wire: Wire, url: str, role: str, group: str, table: str, host: str = ""
-) -> tuple[str, str]:
-    """A role that may log in, with a new random password; and how to connect as it."""
-    role = re.sub(r"[^A-Za-z0-9_.-]", "-", role)[:63]
-    given = conninfo.conninfo_to_dict(url)
-    here = wire.rows(f"SELECT 1 FROM knell.{table} WHERE role = $1", role)  # noqa: S608 - ours
-    there = wire.rows("SELECT 1 FROM pg_roles WHERE rolname = $1", role)
-    if there and not here:  # of another fleet in the same cluster
-        [[database]] = wire.rows("SELECT current_database()")
-        role = f"{role[:40]}_{database}"[:63]
-        there = wire.rows("SELECT 1 FROM pg_roles WHERE rolname = $1", role)
-    if here and host and _is_heard(wire, host):
+def _check_unheard(wire: Wire, host: str) -> None:
+    if is_heard(wire, host):
         why = f"host '{host}' has joined and is heard: it would lose its password"
         raise Refused(why, "choose another name: --as NAME", code=Code.HOST_TAKEN)
-    password = secrets.token_urlsafe(24)
-    verb = "ALTER" if there else "CREATE"
+
+
+def _login(
+    wire: Wire, url: str, role: str, group: str, table: str, *, certificate: bool = False
+) -> tuple[str, str]:
+    """A role that may log in, with a new random password or by certificate only; and how to
+    connect as it."""
+    role = _free_role(wire, re.sub(r"[^A-Za-z0-9_.-]", "-", role)[:63], table)
+    verb = "ALTER" if wire.rows("SELECT 1 FROM pg_roles WHERE rolname = $1", role) else "CREATE"
+    password = "" if certificate else secrets.token_urlsafe(24)
     try:
-        secret = wire.verifier(password, role)  # so that no log of the server can show it
-        wire.rows(f"{verb} ROLE \"{role}\" LOGIN PASSWORD '{secret}'")
+        # What the server keeps of it is made here, so that no log of the server can show it.
+        secret = f"'{wire.verifier(password, role)}'" if password else "NULL"
+        wire.rows(f'{verb} ROLE "{role}" LOGIN PASSWORD {secret}')
         wire.rows(f'GRANT {group} TO "{role}"')
         [[database]] = wire.rows("SELECT current_database()")
         wire.rows(f'GRANT CONNECT ON DATABASE "{database}" TO "{role}"')
@@ -238,12 +217,21 @@ def _login(
             hint = "connect as the role that made the fleet, or as one with CREATEROLE"
             raise FleetFailed(f"this role may not make others: {error}", hint) from None
         raise
-    admin = ("user", "password", "service", "passfile")
-    keep = {key: value for key, value in given.items() if key not in admin}
-    return role, _with_password(keep, password, user=role, dbname=str(database))
+    there = others_address(url, wire.there())
+    return role, with_password(there, password, user=role, dbname=str(database))
 
 
-def _is_heard(wire: Wire, host: str) -> bool:
+def _free_role(wire: Wire, role: str, table: str) -> str:
+    """That name, unless another fleet in the same cluster has a role of it."""
+    here = wire.rows(f"SELECT 1 FROM knell.{table} WHERE role = $1", role)  # noqa: S608 - ours
+    there = wire.rows("SELECT 1 FROM pg_roles WHERE rolname = $1", role)
+    if here or not there:
+        return role
+    [[database]] = wire.rows("SELECT current_database()")
+    return f"{role[:40]}_{database}"[:63]
+
+
+def is_heard(wire: Wire, host: str) -> bool:
     recent = "seen_at > clock_timestamp() - interval '30 s' AND left_at IS NULL"
     query = f"SELECT 1 FROM knell.hosts WHERE name = $1 AND {recent}"  # noqa: S608 - ours
     return bool(wire.rows(query, host))

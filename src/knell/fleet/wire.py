@@ -65,6 +65,11 @@ class Wire:
                 pg.finish()
                 raise WireFailed(f"{self._name} did not answer in time")
 
+    def there(self) -> dict[str, str]:
+        """Where the connection went, whoever said so."""
+        found = {"host": self._pg.host, "port": self._pg.port}
+        return {key: value.decode() for key, value in found.items() if value}
+
     def fileno(self) -> int:
         return self._pg.socket
 
@@ -183,6 +188,11 @@ def _as_bytes(value: Any) -> bytes | None:
     if "\\u0000" in text:  # a character that JSON may hold and PostgreSQL's JSON may not
         text = re.sub(r"(?<!\\)((?:\\\\)*)\\u0000", r"\1", text)
     return text.encode("utf-8", "replace")  # half a character, as in a file's name, is one too
+
+
+def storable(value: Any) -> Any:
+    """The same as the database will give it back, but for how it writes a number."""
+    return json.loads(_as_bytes(value) or b"null")
 
 
 def _with_numbers(value: Any) -> Any:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 from knell.core.codes import Code
 
 FORM = 1  # of the text that is signed
-PREFIX = b"knell order\n"  # what is signed here can be taken for nothing else
 LONGEST = 1_000_000  # characters of an order
 LAST_TIME = 1e11  # seconds after 1970 that a calendar has
 SPENT = 86400.0 * 7  # seconds that an order may wait at most
@@ -78,8 +77,9 @@ def canonical(value: Mapping[str, Any]) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def signed_bytes(text: str) -> bytes:
-    return PREFIX + text.encode("ascii", "strict")
+def signed_bytes(text: str, what: str = "order") -> bytes:
+    """Behind a word for what it is: what is signed as an answer is never taken for an order."""
+    return f"knell {what}\n{text}".encode("ascii", "strict")
 
 
 class OrderRefusal(NamedTuple):

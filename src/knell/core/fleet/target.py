@@ -1,6 +1,7 @@
 """Targets of other hosts: name@host, tag:X@*, all@host, team:X@*; pure."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from knell.core.agent import checked_name
@@ -62,3 +63,26 @@ def checked_host(name: str) -> str:
     shown = name if len(name) <= 40 and name.isprintable() else repr(name[:40])  # noqa: PLR2004
     why = f"the host name {shown} is not usable: letters, digits, '.', '-' and '_', at most 50"
     raise BadRequest(why, "choose another: knell fleet join URL --as NAME")
+
+
+def meant_far(targets: Sequence[str]) -> list[str | FarTarget]:
+    """What targets of a look mean on other hosts; a session, a pane or an id is of this one."""
+    if not targets:
+        return [""]
+    wide = [one for one in targets if not is_far(one)]
+    kinds = ("tag", "team")
+    wide = [one for one in wide if ":" not in one or one.partition(":")[0] in kinds]
+    return [
+        *(far_target(one) for one in targets if is_far(one)),
+        *(FarTarget(one, EVERYWHERE) for one in wide),
+    ]
+
+
+def conditions(target: str | FarTarget) -> dict[str, str]:
+    """The columns by which the database finds what a target means."""
+    if not target:
+        return {}
+    meant = far_target(target) if isinstance(target, str) else target
+    kind, _, value = meant.what.partition(":")
+    which = {kind: value} if value else {} if meant.what == "all" else {"name": meant.what}
+    return {"host": meant.host, **which}

@@ -134,6 +134,7 @@ class HostView(NamedTuple):
     skew: float  # seconds by which its clock is ahead of the database's
     version: str
     key: str
+    doubt: str = ""  # why its answers are not believed
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from knell.api import Knell
 from knell.core.errors import KnellError, NoSuchAgent
@@ -12,37 +12,62 @@ from knell.core.receipt import Receipt, receipt_from_json
 from knell.faces.cli import output
 from knell.faces.exits import Exit
 
+if TYPE_CHECKING:
+    from knell.core.ports.fleet import HostView
+
 DEADLINE = "KNELL_FLEET_DEADLINE"  # seconds, for tests on a busy machine
 
 
 def list_fleet(targets: Sequence[str], *, names: bool, json_wanted: bool, with_ended: bool) -> int:
     """`list --fleet`: the agents of all hosts, each with when its host was heard."""
-    from knell.faces.text.fleet import fleet_agents_table, seen_words
-
     fleet = Knell().fleet
     wanted = targets or [""]
     words = [word if "@" in word or not word else f"{word}@*" for word in wanted]
-    found = [row for word in words for row in fleet.agents(word, with_ended=with_ended)]
-    hosts = fleet.hosts()
     if json_wanted:
-        heard = {host.name: host for host in hosts}
-        rows = [
-            {**row, "host_state": heard[row["host"]].state, "host_seen_s": heard[row["host"]].seen}
-            for row in found
+        lines = [
+            line
+            for word in words
+            for line in _lines(fleet.agents_text(word, with_ended=with_ended))
         ]
-        output.print_json({"agents": rows, "hosts": [host.to_json() for host in hosts]})
-    elif names:
-        for row in found:
-            output.print_line(f"{row['name']}@{row['host']}")
-    else:
+        output.print_line(_document(lines, fleet.hosts()))
+        return Exit.DONE
+    found = [row for word in words for row in fleet.agents(word, with_ended=with_ended)]
+    if names:
         if found:
-            output.print_line(fleet_agents_table(found, hosts))
-        else:
-            output.print_error("no agents on any host of the fleet")
-        for host in hosts:
-            if host.state in ("silent", "unsure", "never"):
-                output.print_error(f"{host.name}: {seen_words(host)}; its agents may be working")
+            output.print_line("\n".join(f"{row['name']}@{row['host']}" for row in found))
+        return Exit.DONE
+    from knell.faces.text.fleet import fleet_agents_table, silence
+
+    hosts = fleet.hosts()
+    if found:
+        output.print_line(fleet_agents_table(found, hosts))
+    else:
+        output.print_error("no agents on any host of the fleet")
+    for line in silence(hosts):
+        output.print_error(line)
     return Exit.DONE
+
+
+def _lines(array: str) -> list[str]:
+    """The text of each row. Inside of one there is no line break, as JSON writes it."""
+    return array[1:-1].split(",\n") if array != "[]" else []
+
+
+def _document(rows: Sequence[str], hosts: "Sequence[HostView]") -> str:
+    """One document for all, a line for each agent: of 20,000 rows, each is only passed on."""
+    more = {json.dumps(host.name): json.dumps(_heard(host))[1:] for host in hosts}
+    parts = (row[:-1].rpartition(', "host": ') for row in rows)
+    agents = [f"{row}, {more[name]}" for row, _, name in parts]
+    told = [json.dumps(host.to_json()) for host in hosts]
+    return f'{{\n  "agents": [{_indented(agents)}],\n  "hosts": [{_indented(told)}]\n}}'
+
+
+def _heard(host: "HostView") -> dict[str, Any]:
+    return {"host": host.name, "host_state": host.state, "host_seen_s": host.seen}
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "\n    " + ",\n    ".join(lines) + "\n  " if lines else ""
 
 
 def status_fleet(*, json_wanted: bool) -> int:

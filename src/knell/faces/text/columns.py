@@ -81,6 +81,10 @@ def _line(
     paints: Mapping[str, Paint],
 ) -> str:
     """One row. A first cell that is too long pushes the others, which are cut at the margin."""
+    if on.width is None and not paints:  # nothing is cut, nothing is painted: for many rows
+        ends = ((" " * (widths[i] - columns(cell)), cell) for i, cell in enumerate(cells))
+        sides = (end if heads[i].right else reversed(end) for i, end in enumerate(ends))
+        return (" " * GAP).join("".join(side) for side in sides).rstrip()
     parts: list[str] = []
     left = on.width
     for i, cell in enumerate(cells):

@@ -24,6 +24,7 @@ AGENTS = (
     *(Column("ACTIVITY", drop=3), Column("PID", 5, right=True), Column("PLACE", drop=2)),
     *(Column("TAG", drop=4), Column("TEAM", drop=6), Column("SINCE", drop=7), Column("SEEN")),
 )
+MANY = 10  # hosts that are named one by one
 CLOCK_OFF = 5.0  # seconds by which a host's clock may be off without a word
 
 
@@ -37,12 +38,21 @@ def seen_words(host: "HostView") -> str:
     return f"seen {span(host.seen)} ago{unsure}"
 
 
+def silence(hosts: "Sequence[HostView]") -> list[str]:
+    """A line for each host that is not heard, of many the first of them and how many more."""
+    away = [host for host in hosts if host.state in ("silent", "unsure", "never")]
+    lines = [f"{host.name}: {seen_words(host)}; its agents may be working" for host in away[:MANY]]
+    if len(away) > MANY:
+        lines.append(f"and {len(away) - MANY} more hosts; knell fleet status shows them")
+    return lines
+
+
 def hosts_table(hosts: "Sequence[HostView]") -> str:
     rows = [
         (
             host.name, seen_words(host), str(host.live), host.version,
             f"{host.skew:+.0f} s" if abs(host.skew) > CLOCK_OFF and host.seen is not None else "",
-            "has left" if host.state == "left" else "",
+            "has left" if host.state == "left" else host.doubt,
         )
         for host in hosts
     ]  # fmt: skip

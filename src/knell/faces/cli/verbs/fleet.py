@@ -66,6 +66,9 @@ def init(*, json_wanted: bool, **given: str) -> None:
 @click.option(
     "--save-to", default="", metavar="FILE", help="Write credentials for another machine."
 )
+@click.option(
+    "--certificate", is_flag=True, help="Make the role only; who has a certificate for it joins."
+)
 @click.option("--from", "from_file", default="", metavar="FILE", help="Use such credentials here.")
 @options.as_json
 def join(*, json_wanted: bool, **given: Any) -> None:
@@ -76,6 +79,10 @@ def join(*, json_wanted: bool, **given: Any) -> None:
     """
     joined = Knell().fleet.join(**given)
     what = "operator" if given["operator"] else "host"
+    if given["certificate"]:
+        text = f"the role is {joined.role}: give it a certificate of that common name"
+        output.print_result(_json(joined), text, json_wanted=json_wanted)
+        return
     lines = [f"joined {joined.database} as {what} '{joined.name}'", f"credentials: {joined.file}"]
     if joined.key:
         lines.append(f"public key:  {joined.key}")
@@ -92,15 +99,31 @@ def _json(joined: "Joined") -> dict[str, Any]:
 @fleet.command("leave")
 @options.as_json
 def leave(*, json_wanted: bool) -> None:
-    """Forget the fleet on this host. Its agents go on; its rows in the database stay."""
-    name = Knell().fleet.leave()
+    """Forget the fleet on this host. Its agents go on; its receipts stay in the database."""
+    name, untold = Knell().fleet.leave()
     text = f"'{name}' has left the fleet" if name else ""
-    output.print_result(
-        {"ok": True, "host": name},
-        text,
-        json_wanted=json_wanted,
-        if_empty="this host was in no fleet",
-    )
+    document = {"ok": True, "host": name, "untold": untold}
+    empty = "this host was in no fleet"
+    output.print_result(document, text, json_wanted=json_wanted, if_empty=empty)
+    if untold:
+        output.print_error(f"warning: the database was not told: {untold}")
+        output.print_error(f"hint: later, as its owner: knell fleet remove {name} URL")
+
+
+@fleet.command("remove")
+@click.argument("host")
+@database
+@options.as_json
+def remove(host: str, *, json_wanted: bool, **given: str) -> None:
+    """Take HOST out of the fleet, where the machine is gone for good. URL is the owner's.
+
+    Orders that wait for it are called off, and its role can log in no more. A host that is heard is
+    not taken out: it leaves by itself.
+    """
+    orders = Knell().fleet.remove(host, **given)
+    text = f"'{host}' is no host of the fleet any more; orders called off: {orders}"
+    document = {"ok": True, "host": host, "orders": orders}
+    output.print_result(document, text, json_wanted=json_wanted)
 
 
 @fleet.command("upgrade")
@@ -196,6 +219,24 @@ def trust(public_key: str, *, name: str, host: str, remove: bool, json_wanted: b
     }  # fmt: skip
     document = {"ok": True, "changed": new}
     output.print_result(document, words[remove, new], json_wanted=json_wanted)
+
+
+@key.command("pin")
+@click.argument("host")
+@click.argument("public_key", required=False, default="")
+@click.option("--remove", is_flag=True, help="Forget its key; the next one seen is taken for it.")
+@options.as_json
+def pin(host: str, public_key: str, *, remove: bool, json_wanted: bool) -> None:
+    """Know HOST by this public key: its answers and receipts are proven by it.
+
+    Without this, the first key that is seen is taken for the host's.
+    """
+    fleet = Knell().fleet
+    new = fleet.unpin(host) if remove else fleet.pin(host, public_key)
+    known = "its key is forgotten" if remove else f"{host} is known by that key"
+    unchanged = "its key was not known" if remove else f"{host} was known by that key before"
+    document = {"ok": True, "changed": new}
+    output.print_result(document, known if new else unchanged, json_wanted=json_wanted)
 
 
 # -- orders ----------------------------------------------------------------------------------------
