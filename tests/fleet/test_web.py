@@ -199,7 +199,7 @@ def test_what_a_host_publishes_is_only_text_and_ends_nobody_else(fleet: Fleet) -
         far.get_by_role("link").first.click()
         page.get_by_role("heading", level=1).wait_for()
         page.goto(f"{server.origin}/#/agent/vega@build-7")
-        page.get_by_text("a receipt that cannot be read").wait_for()
+        page.get_by_text("the receipt is not signed by build-7").wait_for()
         assert page.evaluate("window.hacked") is None
         assert [one for one in window.troubles if "Content Security" in one] == []
     assert alive(number(nova.run.process))

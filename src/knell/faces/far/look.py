@@ -6,12 +6,13 @@ on while the database hangs, refuses or is gone, and says since when it has not 
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from knell.api import Knell
 from knell.api.fleet import FleetPicture
 from knell.api.results import AgentView, Receipt
-from knell.core.errors import KnellError
+from knell.core.codes import Code
+from knell.core.errors import FleetFailed, KnellError
 from knell.core.ports.fleet import HostView, OrderView
 from knell.core.receipt import receipt_from_json
 
@@ -189,8 +190,18 @@ class FarLook(threading.Thread):
 
 
 def _receipt(knell: Knell, view: AgentView) -> Receipt | None:
-    found = knell.fleet.receipt(view.host, view.run)
+    found, _ = published_receipt(knell, view)
     try:
         return receipt_from_json(found) if found else None
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def published_receipt(knell: Knell, view: AgentView) -> tuple[dict[str, Any] | None, str]:
+    """The receipt of an agent of another host, or why the one that is there proves nothing."""
+    try:
+        return knell.fleet.receipt(view.host, view.run), ""
+    except FleetFailed as error:
+        if error.code is not Code.ANSWER_NOT_SIGNED:
+            raise
+        return None, str(error)

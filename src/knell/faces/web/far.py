@@ -11,7 +11,7 @@ from knell.core.errors import BadRequest, NoSuchAgent
 from knell.core.fleet.target import far_target
 from knell.core.ports.fleet import HostView
 from knell.faces.far.deeds import ask_host
-from knell.faces.far.look import FarLook, FarScene, far_key
+from knell.faces.far.look import FarLook, FarScene, far_key, published_receipt
 
 DRIFT = 2.0  # seconds by which a browser may be wrong about when a host was heard
 FRESH = 15.0  # seconds for which a picture is good enough to plan by
@@ -138,8 +138,9 @@ def agent(knell: Knell, name: str, news: FarNews) -> Json:
     """One agent of another host, as far as it is known without asking that host."""
     view, scene = news.named(knell, name), news.scene(knell)
     host = scene.host(view.host)
+    receipt, unproven = published_receipt(knell, view)
     known = {"host_state": host.state, "host_seen_s": host.seen}
-    return {**row_json(view, scene), **known, "receipt": knell.fleet.receipt(view.host, view.run)}
+    return {**row_json(view, scene), **known, "receipt": receipt, "receipt_unproven": unproven}
 
 
 def receipt(knell: Knell, name: str) -> Json:

@@ -105,6 +105,8 @@ BEGIN
             SELECT name, ', "host": ' || to_json(name)::text || '}' AS more
             FROM hosts WHERE left_at IS NULL) h ON h.name = a.host
         WHERE (a.live OR coalesce((p->>'ended')::boolean, false))
+            -- A host may publish anything: what is no row would spoil the text of all the others.
+            AND jsonb_typeof(a.view) = 'object' AND a.view ? 'name'
             AND (p->>'host' IS NULL OR a.host = p->>'host') AND (p->>'name' IS NULL OR a.name = p->>'name')
             AND (p->>'tag' IS NULL OR a.tag = p->>'tag') AND (p->>'team' IS NULL OR a.team = p->>'team'));
 END $$;

@@ -13,6 +13,7 @@ import { ago, endedBy, time } from "./words.js";
 export function farPage(name) {
   let known = ""; // run and state of which the receipt was asked for
   let receipt = /** @type {any} */ (null);
+  let unproven = ""; // why the receipt that is there is not shown
   let over = false;
   const title = h("h1", {}, name);
   const word = h("span", { class: "verdict" });
@@ -40,7 +41,8 @@ export function farPage(name) {
     if (known === `${now.run} ${now.state}`) return;
     known = `${now.run} ${now.state}`;
     try {
-      receipt = now.state === "ended" ? (await get("/api/agent", { name })).receipt : null;
+      const told = now.state === "ended" ? await get("/api/agent", { name }) : {};
+      [receipt, unproven] = [told.receipt ?? null, told.receipt_unproven ?? ""];
     } catch {
       known = ""; // the banner says that the fleet does not answer; the next look asks again
     }
@@ -66,8 +68,9 @@ export function farPage(name) {
     fill(facts, [now.run, now.state, now.pid, now.started_at, now.cwd], () => [h("h2", {}, "Facts"),
       h("dl", {}, factsOf(now).flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)])),
       h("p", { class: "quiet" }, "Its screen, its log and its history stay on its host.")]);
-    proof.hidden = !receipt;
-    fill(proof, receipt, () => (receipt ? [shownReceipt()] : []));
+    proof.hidden = !receipt && !unproven;
+    fill(proof, receipt ?? unproven, () => (receipt ? [shownReceipt()]
+      : [h("p", { class: "card" }, unproven)]));
     tick();
     lookForReceipt(now);
   }
