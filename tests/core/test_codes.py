@@ -15,7 +15,8 @@ SOURCE = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
 
 
 def every_error() -> list[type[KnellError]]:
-    import knell.life.teams.kill_agent  # noqa: F401 - imported for the errors that they define
+    import knell.fleet.wire  # noqa: F401 - imported for the errors that they define
+    import knell.life.teams.kill_agent  # noqa: F401 - likewise
 
     found: list[type[KnellError]] = []
     waiting: list[type[KnellError]] = [errors.AskerError, errors.WorldError]

@@ -28,6 +28,8 @@ ALONE = "this host goes on alone; knell fleet status looks again"
 class WireFailed(FleetFailed):
     """The connection or the statement failed. `state` is PostgreSQL's, empty if it said nothing."""
 
+    code = Code.FLEET_FAILED
+
     def __init__(self, message: str, state: str = "", code: Code | None = None) -> None:
         super().__init__(message, ALONE, code=code)
         self.state = state
