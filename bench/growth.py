@@ -11,9 +11,14 @@ from typing import Any, NamedTuple
 
 from workshop import Bench, against, timed
 
+from knell.api import Knell
+from knell.stores.packing import packed, unpacked
+
 RUNS = (0, 1_000, 10_000, 100_000)  # ended runs in the store when the verbs are timed
 BATCH = 1_000  # lives in one transaction
 LIVES = 100  # of each agent that came back again and again; the other half of the runs lived once
+REAL = 50  # lives that are lived for real, to weigh what they leave beside the store
+ASLEEP = ("sh", "-c", "sleep 600; true")
 MODEL = "model-00000000"  # the one whose life is lived for real; the others' names are as long
 VERBS = {
     "list": ("list",),
@@ -59,7 +64,7 @@ def growth_figures(bench: Bench, trials: int, sizes: tuple[int, ...] = RUNS) -> 
         "how": f"one life lived for real, its rows copied; half of the agents lived {LIVES} times",
         "store_mb": {size: round(weight / 1e6, 2) for size, weight in weights.items()},
         "bytes_a_run": round((last - first) / max(1, sizes[-1] - sizes[0])),
-        "rundir_a_run": rundir_weight(home / "runs" / run),
+        "rundir_a_run": left_beside(bench),
         "verbs": found,
     }
 
@@ -91,7 +96,7 @@ def told(bench: Bench, env: dict[str, str], argv: tuple[str, ...]) -> float:
 def model_run(bench: Bench, env: dict[str, str]) -> str:
     """One agent with a child, spawned and killed for real; the id of its run."""
     spawn = (bench.knell, "spawn", "--json", "--in", "headless", "--name", MODEL)
-    argv = (*spawn, "--", "sh", "-c", "sleep 600; true")
+    argv = (*spawn, "--", *ASLEEP)
     done = subprocess.run(argv, env=env, cwd=bench.root, capture_output=True, check=True)
     told(bench, env, (bench.knell, "kill", MODEL))
     return json.loads(done.stdout)["agents"][0]["run"]
@@ -140,12 +145,17 @@ def copies(life: Life, table: str, first: int, last: int) -> Iterator[tuple[Any,
     for number in range(first, last):
         agent, run = f"agent-{agent_number(number):08}", f"{life.run[:-8]}{number:08x}"
         for row in life.rows[table]:
-            yield tuple(
-                value.replace(life.run, run).replace(MODEL, agent)
-                if isinstance(value, str)
-                else value
-                for value in row
-            )
+            yield tuple(renamed(value, {life.run: run, MODEL: agent}) for value in row)
+
+
+def renamed(value: Any, names: dict[str, str]) -> Any:
+    """With other names in it, also where it is packed."""
+    if isinstance(value, bytes):
+        return packed(renamed(unpacked(value).decode(), names).encode())
+    if isinstance(value, str):
+        for old, new in names.items():
+            value = value.replace(old, new)
+    return value
 
 
 def agent_number(life: int) -> int:
@@ -153,8 +163,26 @@ def agent_number(life: int) -> int:
     return life if life % 2 else life // (2 * LIVES) * 2 * LIVES
 
 
-def rundir_weight(rundir: Path) -> dict[str, int]:
-    """What a headless run leaves on the disk beside the store."""
-    files = [path for path in rundir.rglob("*") if path.is_file()]
-    blocks = sum(path.lstat().st_blocks for path in (rundir, *files))
-    return {"files": len(files), "bytes_on_disk": blocks * 512}
+def left_beside(bench: Bench) -> dict[str, int]:
+    """What a headless run leaves on the disk beside the store: the blocks of everything below
+    `runs`, over so many real lives."""
+    env = bench.env | {"KNELL_HOME": str(bench.root / "left")}
+    runs = bench.root / "left" / "runs"
+    with Knell(env=env) as knell:
+        live_and_end(knell, 1)
+        before = weight(runs)
+        live_and_end(knell, REAL)
+    blocks, files = (now - then for now, then in zip(weight(runs), before, strict=True))
+    return {"files": round(files / REAL), "bytes_on_disk": round(blocks * 512 / REAL)}
+
+
+def live_and_end(knell: Knell, count: int) -> None:
+    for number in range(count):
+        knell.spawn(command=ASLEEP, name=f"agent-{number:08}", place="headless")
+    knell.kill("all")
+
+
+def weight(folder: Path) -> tuple[int, int]:
+    """Blocks and files."""
+    below = [folder, *folder.rglob("*")]
+    return sum(path.lstat().st_blocks for path in below), len(below)
