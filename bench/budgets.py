@@ -185,10 +185,9 @@ def under(limit: float, unit: str, *keys: str) -> Callable[[Results], Measured]:
 
 def state_a_run(results: Results) -> Measured:
     """In the store, and below `runs`, from which a lost store is restored."""
-    rows, files = (
-        deep(results, "growth", "bytes_a_run"),
-        deep(results, "growth", "rundir_a_run", "bytes_on_disk"),
-    )
+    left = deep(results, "faces", "left_a_run") or deep(results, "growth", "rundir_a_run") or {}
+    rows = left.get("bytes_in_store") or deep(results, "growth", "bytes_a_run")
+    files = left.get("bytes_on_disk")
     if rows is None or files is None:
         return None
     told = f"{rows / 1000:.1f} kB in the store, {files / 1000:.1f} kB on the disk beside it"

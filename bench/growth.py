@@ -1,6 +1,7 @@
 """Measures how knell grows with its history: one store that remembers 100,000 ended runs."""
 
 import json
+import os
 import random
 import sqlite3
 import subprocess
@@ -64,7 +65,7 @@ def growth_figures(bench: Bench, trials: int, sizes: tuple[int, ...] = RUNS) -> 
         "how": f"one life lived for real, its rows copied; half of the agents lived {LIVES} times",
         "store_mb": {size: round(weight / 1e6, 2) for size, weight in weights.items()},
         "bytes_a_run": round((last - first) / max(1, sizes[-1] - sizes[0])),
-        "rundir_a_run": left_beside(bench),
+        "rundir_a_run": left_a_run(bench),
         "verbs": found,
     }
 
@@ -163,26 +164,31 @@ def agent_number(life: int) -> int:
     return life if life % 2 else life // (2 * LIVES) * 2 * LIVES
 
 
-def left_beside(bench: Bench) -> dict[str, int]:
-    """What a headless run leaves on the disk beside the store: the blocks of everything below
-    `runs`, over so many real lives."""
-    env = bench.env | {"KNELL_HOME": str(bench.root / "left")}
-    runs = bench.root / "left" / "runs"
+def left_a_run(bench: Bench) -> dict[str, int]:
+    """What a headless run leaves, over so many real lives of agents of their own: pages of the
+    store, and on the disk beside it the blocks of everything below `runs`."""
+    home = bench.root / f"left-{os.urandom(2).hex()}"
+    env = bench.env | {"KNELL_HOME": str(home)}
+    live_and_end(env, range(2))
+    before = weights(home)
+    live_and_end(env, range(2, 2 + REAL))
+    store, beside, files = (
+        round((now - then) / REAL) for now, then in zip(weights(home), before, strict=True)
+    )
+    return {"bytes_in_store": store, "bytes_on_disk": beside, "files": files}
+
+
+def live_and_end(env: dict[str, str], numbers: range) -> None:
     with Knell(env=env) as knell:
-        live_and_end(knell, 1)
-        before = weight(runs)
-        live_and_end(knell, REAL)
-    blocks, files = (now - then for now, then in zip(weight(runs), before, strict=True))
-    return {"files": round(files / REAL), "bytes_on_disk": round(blocks * 512 / REAL)}
+        for number in numbers:
+            knell.spawn(command=ASLEEP, name=f"agent-{number:08}", place="headless")
+        knell.kill("all")
 
 
-def live_and_end(knell: Knell, count: int) -> None:
-    for number in range(count):
-        knell.spawn(command=ASLEEP, name=f"agent-{number:08}", place="headless")
-    knell.kill("all")
-
-
-def weight(folder: Path) -> tuple[int, int]:
-    """Blocks and files."""
-    below = [folder, *folder.rglob("*")]
-    return sum(path.lstat().st_blocks for path in below), len(below)
+def weights(home: Path) -> tuple[int, int, int]:
+    """Bytes of the store, bytes below `runs`, and how many files there are."""
+    with closing(sqlite3.connect(home / "knell.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    below = [home / "runs", *(home / "runs").rglob("*")]
+    blocks = sum(path.lstat().st_blocks for path in below)
+    return (home / "knell.db").stat().st_size, blocks * 512, len(below)

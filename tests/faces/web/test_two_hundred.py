@@ -31,22 +31,25 @@ WATCH = """() => {
     const told = {added: [], removed: [], idle: [], touched: 0};
     const take = (records) => {
         for (const one of records) {
-            for (const [nodes, list] of [[one.addedNodes, told.added], [one.removedNodes, told.removed]])
-                for (const node of nodes)
-                    if (node.nodeType === 1 && node.matches('article, tr'))
-                        list.push(rows.get(node) ?? nameOf(node));
+            const isRow = (node) => node.nodeType === 1 && node.matches('article, tr');
+            const named = (node) => rows.get(node) ?? nameOf(node);
+            told.added.push(...[...one.addedNodes].filter(isRow).map(named));
+            told.removed.push(...[...one.removedNodes].filter(isRow).map(named));
             const node = one.target.nodeType === 1 ? one.target : one.target.parentElement;
             if (!rows.has(rowOf(node)) || node.closest('[data-ticks], .history')) continue;
             told.touched += 1;
             if (before.get(node) === looks(node))
-                told.idle.push(`${nameOf(rowOf(node))}: ${node.tagName} ${one.attributeName ?? ''}`);
+                told.idle.push([nameOf(rowOf(node)), node.tagName, one.attributeName].join(' '));
         }
     };
     const observer = new MutationObserver(take);
-    observer.observe(groups, {subtree: true, childList: true, attributes: true, characterData: true});
+    const all = {subtree: true, childList: true, attributes: true, characterData: true};
+    observer.observe(groups, all);
     window.told = () => { take(observer.takeRecords()); return told; };
 }"""
-NAMED = "(name) => [...document.querySelectorAll('.groups a.name')].some((a) => a.textContent === name)"
+NAMED = (
+    "(name) => [...document.querySelectorAll('.groups a.name')].some((a) => a.textContent === name)"
+)
 
 
 @contextlib.contextmanager
