@@ -46,6 +46,9 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
     if run.state is not State.SPAWNING and not _gone(world, run, seen):
         return run
     if not world.disk.is_directory(world.rundir(run.id)):
+        now = world.store.runs.run(run.id)
+        if now is None or not now.live:
+            return None  # another process has ended it meanwhile, and put it away
         world.archive.put_back(run.id)  # the store is an older copy, which does not know of its end
     left = world.left_receipt(run.id)
     journal = world.keepers.journal(world.rundir(run.id), run.seal)
