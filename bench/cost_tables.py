@@ -76,7 +76,7 @@ def growth_part(results: Results) -> str:
     rundir = found.get("rundir_a_run") or {}
     beside = ""
     if rundir:
-        beside = f", and {rundir['files']} files ({rundir['bytes_on_disk']:,} bytes) to the disk"
+        beside = f", and {rundir['bytes_on_disk']:,} bytes to the disk beside it"
     head = GROWTH.format(
         runs=found.get("runs", 0),
         how=found.get("how", ""),

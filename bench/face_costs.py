@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from growth import model_run, multiply, read_life
+from growth import left_a_run, model_run, multiply, read_life
 from pty_screen import PtyScreen
 from watch import sizes, ticks
 from workshop import ROOT, Bench, against, spread
@@ -35,6 +35,7 @@ def faces_figures(bench: Bench, trials: int, agents: int) -> dict[str, Any]:
     found["first"] = first_pictures(bench, trials)
     found["scroll_ms"] = scroll(bench)
     found["receipts"] = receipt_search(bench, trials)
+    found["left_a_run"] = left_a_run(bench)
     try:
         start_crowd(bench, agents)
         found["top_cpu_percent"] = top_cpu(bench)

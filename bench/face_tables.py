@@ -20,6 +20,11 @@ def faces_part(results: dict[str, Any]) -> str:
     parts = [HEAD.format(agents=found["agents"], clients=found["clients"])]
     parts += [commands_table(one) for one in (found.get("first") or {}).values()]
     rows: list[list[str]] = []
+    if left := found.get("left_a_run"):
+        beside = f"{left['bytes_on_disk']:,} bytes beside it"
+        rows.append(
+            ["an ended run, in the store", f"{left['bytes_in_store']:,} bytes", f"and {beside}"]
+        )
     for name, key, unit in (
         ("`top` with all agents, of a core", "top_cpu_percent", "%"),
         ("`web` with all agents and one browser, of a core", "web_idle_percent", "%"),

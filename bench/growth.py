@@ -1,6 +1,7 @@
 """Measures how knell grows with its history: one store that remembers 100,000 ended runs."""
 
 import json
+import os
 import random
 import sqlite3
 import subprocess
@@ -11,9 +12,14 @@ from typing import Any, NamedTuple
 
 from workshop import Bench, against, timed
 
+from knell.api import Knell
+from knell.stores.packing import packed, unpacked
+
 RUNS = (0, 1_000, 10_000, 100_000)  # ended runs in the store when the verbs are timed
 BATCH = 1_000  # lives in one transaction
 LIVES = 100  # of each agent that came back again and again; the other half of the runs lived once
+REAL = 50  # lives that are lived for real, to weigh what they leave beside the store
+ASLEEP = ("sh", "-c", "sleep 600; true")
 MODEL = "model-00000000"  # the one whose life is lived for real; the others' names are as long
 VERBS = {
     "list": ("list",),
@@ -59,7 +65,7 @@ def growth_figures(bench: Bench, trials: int, sizes: tuple[int, ...] = RUNS) -> 
         "how": f"one life lived for real, its rows copied; half of the agents lived {LIVES} times",
         "store_mb": {size: round(weight / 1e6, 2) for size, weight in weights.items()},
         "bytes_a_run": round((last - first) / max(1, sizes[-1] - sizes[0])),
-        "rundir_a_run": rundir_weight(home / "runs" / run),
+        "rundir_a_run": left_a_run(bench),
         "verbs": found,
     }
 
@@ -91,7 +97,7 @@ def told(bench: Bench, env: dict[str, str], argv: tuple[str, ...]) -> float:
 def model_run(bench: Bench, env: dict[str, str]) -> str:
     """One agent with a child, spawned and killed for real; the id of its run."""
     spawn = (bench.knell, "spawn", "--json", "--in", "headless", "--name", MODEL)
-    argv = (*spawn, "--", "sh", "-c", "sleep 600; true")
+    argv = (*spawn, "--", *ASLEEP)
     done = subprocess.run(argv, env=env, cwd=bench.root, capture_output=True, check=True)
     told(bench, env, (bench.knell, "kill", MODEL))
     return json.loads(done.stdout)["agents"][0]["run"]
@@ -140,12 +146,17 @@ def copies(life: Life, table: str, first: int, last: int) -> Iterator[tuple[Any,
     for number in range(first, last):
         agent, run = f"agent-{agent_number(number):08}", f"{life.run[:-8]}{number:08x}"
         for row in life.rows[table]:
-            yield tuple(
-                value.replace(life.run, run).replace(MODEL, agent)
-                if isinstance(value, str)
-                else value
-                for value in row
-            )
+            yield tuple(renamed(value, {life.run: run, MODEL: agent}) for value in row)
+
+
+def renamed(value: Any, names: dict[str, str]) -> Any:
+    """With other names in it, also where it is packed."""
+    if isinstance(value, bytes):
+        return packed(renamed(unpacked(value).decode(), names).encode())
+    if isinstance(value, str):
+        for old, new in names.items():
+            value = value.replace(old, new)
+    return value
 
 
 def agent_number(life: int) -> int:
@@ -153,8 +164,31 @@ def agent_number(life: int) -> int:
     return life if life % 2 else life // (2 * LIVES) * 2 * LIVES
 
 
-def rundir_weight(rundir: Path) -> dict[str, int]:
-    """What a headless run leaves on the disk beside the store."""
-    files = [path for path in rundir.rglob("*") if path.is_file()]
-    blocks = sum(path.lstat().st_blocks for path in (rundir, *files))
-    return {"files": len(files), "bytes_on_disk": blocks * 512}
+def left_a_run(bench: Bench) -> dict[str, int]:
+    """What a headless run leaves, over so many real lives of agents of their own: pages of the
+    store, and on the disk beside it the blocks of everything below `runs`."""
+    home = bench.root / f"left-{os.urandom(2).hex()}"
+    env = bench.env | {"KNELL_HOME": str(home)}
+    live_and_end(env, range(2))
+    before = weights(home)
+    live_and_end(env, range(2, 2 + REAL))
+    store, beside, files = (
+        round((now - then) / REAL) for now, then in zip(weights(home), before, strict=True)
+    )
+    return {"bytes_in_store": store, "bytes_on_disk": beside, "files": files}
+
+
+def live_and_end(env: dict[str, str], numbers: range) -> None:
+    with Knell(env=env) as knell:
+        for number in numbers:
+            knell.spawn(command=ASLEEP, name=f"agent-{number:08}", place="headless")
+        knell.kill("all")
+
+
+def weights(home: Path) -> tuple[int, int, int]:
+    """Bytes of the store, bytes below `runs`, and how many files there are."""
+    with closing(sqlite3.connect(home / "knell.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    below = [home / "runs", *(home / "runs").rglob("*")]
+    blocks = sum(path.lstat().st_blocks for path in below)
+    return (home / "knell.db").stat().st_size, blocks * 512, len(below)

@@ -83,6 +83,10 @@ def _may_have_daemon(_: World, case: Case) -> bool:
     return bool(case.kind.helpers and case.kind.session_env) and _was_ended(case)
 
 
+def _is_over(_: World, case: Case) -> bool:
+    return _was_ended(case)
+
+
 def _was_ended(case: Case) -> bool:
     return case.receipt is not None and case.receipt.result is Result.ENDED
 
@@ -112,6 +116,7 @@ AFTERMATH = (
     EndingStep("backends: reap", Moment.RECORDED, _uses_backend, "backends.reap:reap_after"),
     EndingStep("team", Moment.RECORDED, _dissolves, "teams.team:dissolve_after"),
     EndingStep("revival", Moment.RECORDED, _may_revive, "end.revival:end_revived"),
+    EndingStep("put away", Moment.RECORDED, _is_over, "base.put_away:put_away_after"),
 )  # fmt: skip
 
 

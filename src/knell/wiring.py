@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from knell.core.authority import Caller
     from knell.core.kind import Kind
+    from knell.core.ports.archive import Archive
     from knell.core.ports.disk import Disk
     from knell.core.ports.endings import Enclosures, ProcessEndings
     from knell.core.ports.git import Worktrees
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from knell.core.ports.processes import Processes
     from knell.core.ports.registry import Registry
     from knell.core.ports.steps import Steps
-    from knell.core.ports.store import Restored, RunRecord, Store
+    from knell.core.ports.store import Restored, Store
     from knell.core.ports.terminal import Sessions, Terminal
     from knell.core.ports.trees import Trees
     from knell.core.ports.world import Locks, Wait
@@ -209,19 +210,11 @@ class RealWorld:
     def rundir(self, run: str) -> str:
         return os.path.join(self.home, "runs", run)
 
-    def run_ids(self) -> list[str]:
-        """The ids of all runs that have a directory, the oldest first."""
-        try:
-            return sorted(name for name in os.listdir(self.rundir("")) if name[0] != ".")
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+    @cached_property
+    def archive(self) -> Archive:
+        from knell.stores.archive import RunArchive
 
-    def run_record(self, run: str) -> RunRecord | None:
-        from knell.stores.records import record_from_json
-        from knell.stores.transactions import LARGEST_RECORD, RECORD
-
-        path = os.path.join(self.rundir(run), RECORD)
-        return record_from_json(self.disk.tail(path, LARGEST_RECORD), run)
+        return RunArchive(self.rundir(""))
 
     def registry(self, near: str, *, new: bool = False) -> Registry | None:
         """The registry file that was named or is found here or near; `new`: or could be made."""
@@ -293,6 +286,6 @@ class RealWorld:
 
         path = os.path.join(self.rundir(run), receipt_file.NAME)
         left = receipt_file.parse(self.disk.tail(path, receipt_file.LARGEST), run)
-        record = None if left else self.run_record(run)
+        record = None if left else self.archive.record(run)
         # A store that was put back from an older copy does not know of an end that was recorded.
         return record.receipt if record and not record.run.live else left

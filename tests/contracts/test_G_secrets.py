@@ -10,6 +10,7 @@ import pytest
 from house import House, alive, eventually
 from knell.core.receipt import Result
 from scenes import PROLOGUE, fresh_note, started
+from unpacked import plain_content
 
 # -- G46: the last screen, and the files ----------------------------------------------------------
 
@@ -47,7 +48,7 @@ def test_G46_the_last_screen_is_kept_without_its_secrets(house: House) -> None:
     screen = house.knell.receipt("luna").screen
     assert WORDS in screen
     assert screen.count("[redacted]") == len(lines)
-    kept = b"".join(path.read_bytes() for path in house.state.rglob("*") if path.is_file())
+    kept = b"".join(plain_content(path) for path in house.state.rglob("*") if path.is_file())
     assert WORDS.encode() in kept
     assert [secret for secret in lines.values() if secret.encode() in kept] == []
     assert not alive(luna.pid)
@@ -89,9 +90,10 @@ def test_G46_whatever_the_umask_only_the_owner_can_read(house: House, place: str
     assert done.returncode == 0, done.stderr
     eventually(note.exists)
     assert open_to_others(state) == []
+    assert {"knell.db", "journal"} <= {path.name for path in state.rglob("*")}
     assert house.run("kill", "luna", umask=0).returncode == 0
     assert house.run("events", umask=0).returncode == 0
-    assert {"knell.db", "journal"} <= {path.name for path in state.rglob("*")}
+    assert any(path.name.startswith(".ended-") for path in state.rglob("*"))
     assert open_to_others(state) == []
 
 

@@ -27,6 +27,7 @@ from house import House, alive, eventually
 from knell import Knell
 from knell.core.errors import Refused
 from scenes import adopted, number
+from unpacked import plain_content
 
 ENDING = {
     "kill": ("kill", "wendy"),
@@ -305,7 +306,7 @@ def test_G43_the_token_is_in_no_file_no_event_and_no_command_line(house: House) 
         assert len(token) == 43
         files = [path for path in house.root.rglob("*") if path.is_file()]
         assert len(files) > 5
-        assert [path for path in files if token in path.read_bytes()] == []
+        assert [path for path in files if token in plain_content(path)] == []
         lines = [Path(f"/proc/{pid}/cmdline") for pid in (agent.pid, number(agent.run.keeper))]
         assert not any(token in line.read_bytes() for line in lines)
 

@@ -65,6 +65,7 @@ KILL = ENTRY | STORE | ENDINGS | LOOKING | {
     *("knell.processes.ending.loop", "knell.processes.ending.kept", "knell.processes.journal"),
     *("knell.processes.ending", "knell.files"),
     "knell.core.redact",  # no command line is stored with a secret in it
+    *("knell.life.base.put_away", "knell.stores.archive", "knell.stores.packing"),
 }  # fmt: skip
 PANE = (KILL - {"knell.places.headless"}) | {
     *("knell.places.commands", "knell.places.panes", "knell.places.tmux"),

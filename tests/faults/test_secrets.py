@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from house import House, alive, eventually
+from unpacked import plain_content
 
 SECRET = "sk-ant-api03-" + os.urandom(20).hex()
 
@@ -21,7 +22,7 @@ def keyed(house: House) -> House:
 def holders(house: House) -> list[Path]:
     """The files of the state directory that hold the key."""
     files = (path for path in house.state.rglob("*") if path.is_file())
-    return [path for path in files if SECRET.encode() in path.read_bytes()]
+    return [path for path in files if SECRET.encode() in plain_content(path)]
 
 
 def spawn(house: House, *command: str) -> subprocess.CompletedProcess[str]:

@@ -25,7 +25,7 @@ from store_samples import (
 
 from knell.core.agent import Agent
 from knell.core.errors import StoreFailed
-from knell.core.ports.ending_store import Won
+from knell.core.ports.ending_store import ReceiptQuery, Won
 from knell.core.run import Place, State
 from knell.stores import database
 from knell.stores.sqlite import SqliteStore
@@ -72,6 +72,7 @@ def test_everything_is_kept(connect: Open) -> None:
     assert (second.place, second.process, second.rung) == (PANE, a_process(), "term")
     receipt = store.endings.receipt("run-1")
     assert receipt == a_receipt(first)._replace(pid=4_000, place="tmux")
+    assert store.endings.search(ReceiptQuery(("user_request", "core", "run-1")))
     assert store.runs.orphans() == [an_orphan()]
     assert len(store.events.read(0, "", 1_000)) == 17
 

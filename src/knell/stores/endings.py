@@ -20,7 +20,7 @@ from knell.core.ports.store import RunRecord
 from knell.core.process import ProcessId
 from knell.core.run import Ending, Happening, Orphan, Outcome, Run, step
 from knell.stores import records
-from knell.stores.runs import AT_END, affects_a_team, known_run, put_orphans
+from knell.stores.runs import AT_END, affects_a_team, known_run, put_orphans, receipt_columns
 from knell.stores.transactions import FULL, NORMAL, Part
 
 if TYPE_CHECKING:
@@ -31,16 +31,7 @@ if TYPE_CHECKING:
 # May find one that another agent has taken over: orchestrator.py looks again.
 _HAS_TASKS = "SELECT 1 FROM orchestrator_task WHERE assigned_agent = :agent OR task_id = :task"
 _TOLD_AT_END = ("by", "reason", "outcome", "detail")
-_SEARCH = (
-    "SELECT p.id, p.at, p.data FROM receipts p"
-    " JOIN runs r ON r.id = p.run JOIN agents a ON a.name = r.agent"
-)
-_SEARCHED = (
-    "(r.agent || ' ' || a.kind || ' ' || a.tag || ' ' || a.team || ' ' || a.task || ' ' || a.cwd"
-    " || ' ' || r.id || ' ' || coalesce(r.outcome, '') || ' ' || r.ended_by || ' ' || r.reason"
-    " || ' ' || coalesce(json_extract(p.data, '$.proof'), '')"
-    " || ' ' || coalesce(json_extract(p.data, '$.death.sentence'), ''))"
-)
+_SEARCH = "SELECT id, at, data FROM receipts"
 
 
 class SqliteEndings(Part):
@@ -159,12 +150,12 @@ class SqliteEndings(Part):
 
     def amend(self, receipts: Sequence["Receipt"]) -> None:
         """Replaces the newest receipt of each run, with what was learned after it was stored."""
-        newest = (
-            "UPDATE receipts SET data = ? WHERE id = (SELECT max(id) FROM receipts WHERE run = ?)"
-        )
+        newest = "SELECT id FROM receipts WHERE run = ? ORDER BY id DESC LIMIT 1"
         with self._file.writing(NORMAL):
             for receipt in receipts:
-                self._file.execute(newest, receipt.to_json(), receipt.run)
+                for (id,) in self._file.execute(newest, receipt.run).fetchall():
+                    told = receipt_columns(self._file, receipt)
+                    self._file.update("receipts", {"id": id}, **told)
                 self._file.changed_runs[receipt.run] = None
 
     def receipt(self, run: str) -> "Receipt | None":
@@ -182,20 +173,21 @@ class SqliteEndings(Part):
     def search(self, query: ReceiptQuery) -> list[StoredReceipt]:
         """The newest first. Words may stand in any of what people know of an ending."""
         wanted = {f"word{n}": _pattern(word) for n, word in enumerate(query.words)}
-        tests = [f"{_SEARCHED} LIKE :{name} ESCAPE '\\'" for name in wanted]
+        tests = [f"words LIKE :{name} ESCAPE '\\'" for name in wanted]
         if query.before:
-            tests.append("p.id < :before")
+            tests.append("id < :before")
         if query.with_worktree:
-            tests.append("json_extract(p.data, '$.cleaning.worktree') != ''")
+            tests.append("worktree != ''")
         where = f"WHERE {' AND '.join(tests)}" if tests else ""
         limits = {"limit": query.limit} | ({"before": query.before} if query.before else {})
-        found = f"{_SEARCH} {where} ORDER BY p.id DESC LIMIT :limit"
+        found = f"{_SEARCH} {where} ORDER BY id DESC LIMIT :limit"
         return self._file.all(found, _stored_receipt, **wanted, **limits)
 
     def _keep(self, run: str, receipt: "Receipt") -> None:
         """Inside a transaction."""
         self._file.changed_runs[run] = None
-        self._file.insert("receipts", run=run, at=self._file.now(), data=receipt.to_json())
+        told = receipt_columns(self._file, receipt)
+        self._file.insert("receipts", run=run, at=self._file.now(), **told)
 
 
 def _ended(known: Run, run: Run, ending: Ending, now: Callable[[], str]) -> Run:

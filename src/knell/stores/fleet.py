@@ -73,7 +73,7 @@ class SqliteFleet(Part):
 
     def receipts(self, after: int, limit: int) -> list[OutgoingReceipt]:
         def read(row: records.Row) -> OutgoingReceipt:
-            return OutgoingReceipt(row[0], row[1], row[2], json.loads(row[3]))
+            return OutgoingReceipt(row[0], row[1], row[2], records.receipt_json(row[3]))
 
         return self._file.all(_OUT, read, after, limit)
 

@@ -142,23 +142,16 @@ def ending_from(text: str | None) -> Ending | None:
     return Ending(**parts)
 
 
-_KEPT = ("id", "host", "parent", "started_at", "ended_at", "cgroup")
-
-
 def snapshot(agent: Agent, run: Run) -> dict[str, Any]:
-    """What a later resume needs, as it was when the run ended.
+    """What a later resume needs, as it was when the run ended, without what is empty or 0. The rest
+    of the run stands in its row, which does not change any more.
 
     It has only the names of the environment: events are printed, and values may be secrets."""
-    return {
-        "agent": {**agent._asdict(), "env": [name for name, _ in agent.env]},
-        "run": {key: getattr(run, key) for key in _KEPT}
-        | {
-            "place": run.place._asdict(),
-            "pid": run.process.pid if run.process else None,
-            "process": process_text(run.process),
-            "keeper": process_text(run.keeper),
-        },
-    }
+    told = agent._asdict() | {"env": [name for name, _ in agent.env]}
+    place = {key: value for key, value in run.place._asdict().items() if value and key != "log"}
+    pid = run.process.pid if run.process else None
+    kept = {"id": run.id, "started_at": run.started_at, "place": place, "pid": pid}
+    return {"agent": {key: value for key, value in told.items() if value}, "run": kept}
 
 
 # -- the rest ----------------------------------------------------------------------------------
@@ -170,10 +163,26 @@ def orphan_from(row: Row) -> Orphan:
     return Orphan(run, agent, tag, ProcessId(*row[:4]), command, why)
 
 
+def receipt_data(receipt: "Receipt") -> bytes:
+    from knell.stores.packing import packed
+
+    text = json.dumps(receipt.to_json(), ensure_ascii=False, default=str)
+    return packed(plain(text).encode())
+
+
+def receipt_json(data: str | bytes) -> Any:
+    """Of a receipt as it is stored; one of an earlier knell is plain text."""
+    if isinstance(data, bytes):
+        from knell.stores.packing import unpacked
+
+        data = unpacked(data).decode()
+    return json.loads(data)
+
+
 def receipt_from(row: Row) -> "Receipt":
     from knell.core.receipt import receipt_from_json
 
-    return receipt_from_json(json.loads(row[0]))
+    return receipt_from_json(receipt_json(row[0]))
 
 
 def event_from(row: Row) -> Event:

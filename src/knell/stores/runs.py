@@ -9,10 +9,11 @@ from knell.core.ports.store import LiveRecords, NotLive, RunRecord, Seat
 from knell.core.process import ProcessId
 from knell.core.run import Happening, Orphan, Run, State, step
 from knell.stores import records
-from knell.stores.transactions import FULL, NORMAL, Part, Transactions
+from knell.stores.transactions import FULL, NORMAL, Part, Transactions, Value
 
 if TYPE_CHECKING:
     from knell.core.conversation import KnownConversation
+    from knell.core.receipt import Receipt
 
 # Whether a team is affected when the run begins or ends; most runs are in no team.
 _IN_A_TEAM = """
@@ -24,6 +25,11 @@ _RUN = records.RUNS + " WHERE r.id = ?"
 _RUNS_OF = records.RUNS + " WHERE r.agent = ? ORDER BY seq DESC"
 _LIVE = records.LIVE_RUNS + " ORDER BY r.started_at, r.seq"
 _LIVE_AGENTS = records.AGENTS + " WHERE name IN (SELECT agent FROM instances) ORDER BY rowid"
+_WORDS = """
+    SELECT r.agent || ' ' || a.kind || ' ' || a.tag || ' ' || a.team || ' ' || a.task
+        || ' ' || a.cwd || ' ' || r.id || ' ' || coalesce(r.outcome, '') || ' ' || r.ended_by
+        || ' ' || r.reason
+    FROM runs r JOIN agents a ON a.name = r.agent WHERE r.id = ?"""
 _SEATS = "SELECT agent, team, role FROM members ORDER BY seq"
 _LEAVING = "SELECT run FROM shutdowns WHERE phase IN ('requested', 'approved')"
 _ORPHANS = (
@@ -195,8 +201,8 @@ class SqliteRuns(Part):
                 columns = now | {"agent": run.agent, "token": record.token}
                 self._file.insert("instances", run=run.id, **columns)
             if record.receipt:
-                told = record.receipt.to_json()
-                self._file.insert("receipts", run=run.id, at=run.ended_at, data=told)
+                told = receipt_columns(self._file, record.receipt)
+                self._file.insert("receipts", run=run.id, at=run.ended_at, **told)
             self._file.write_event("run.restored", run.agent, run.id, {"state": run.state})
             if run.live and affects_a_team(self._file, run, agent.team):
                 from knell.stores.teams import begin_in_team
@@ -250,6 +256,14 @@ def known_run(file: Transactions, run: str) -> Run:
     if found is None:
         raise StoreFailed(f"no run {run} is on record", "knell list --all shows every agent")
     return found
+
+
+def receipt_columns(file: Transactions, receipt: "Receipt") -> dict[str, Value]:
+    """What a search looks at is as it was when the run ended."""
+    found = file.execute(_WORDS, receipt.run).fetchone() or ("",)
+    words = " ".join((found[0], str(receipt.proof or ""), receipt.death.sentence))
+    worktree = receipt.cleaning.worktree
+    return {"data": records.receipt_data(receipt), "words": words, "worktree": worktree}
 
 
 def put_orphans(file: Transactions, orphans: Sequence[Orphan]) -> None:

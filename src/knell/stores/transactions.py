@@ -16,8 +16,6 @@ from knell.stores.database import CAUGHT, PATIENCE, code_of, damaged, opened, st
 # What a power cut may destroy. NORMAL: the last commits, never the file. FULL: nothing committed.
 NORMAL = "PRAGMA synchronous = NORMAL"
 FULL = "PRAGMA synchronous = FULL"
-RECORD = "record.json"  # the name of what a run's directory keeps of it
-LARGEST_RECORD = 16 * 1024 * 1024  # bytes
 HURRY = 30.0  # seconds after a failed wait for the lock in which the next wait is short
 MOMENT = 0.05  # seconds that such a short wait takes
 
@@ -26,7 +24,7 @@ _SENSELESS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Re
 
 T = TypeVar("T")
 Make = Callable[[records.Row], T]
-Value = str | int | Mapping[str, Any] | None
+Value = str | bytes | int | Mapping[str, Any] | None
 
 
 class Transactions:
@@ -115,20 +113,18 @@ class Transactions:
             raise store_failure(self._path, error) from error
 
     def _write_records(self) -> None:
-        """Writes each changed run into its own directory, from which a lost store is restored.
+        """Writes each changed run where a lost store is restored from: into its own directory, or
+        beside the others that were put away.
 
-        A directory that cannot be written is no error: the store was written, and has the same."""
+        What cannot be written there is no error: the store was written, and has the same."""
         while self.changed_runs:
-            from knell import files
+            from knell.stores.archive import RunArchive
 
             id, record = self.changed_runs.popitem()
-            rundir = os.path.join(os.path.dirname(self._path), "runs", id)
             record = record or self._record_of(id)
             with suppress(OSError):
-                os.makedirs(os.path.dirname(rundir), mode=0o700, exist_ok=True)
-                os.makedirs(rundir, mode=0o700, exist_ok=True)
-                text = records.record_json(record).encode()
-                files.overwrite(os.path.join(rundir, RECORD), text)
+                archive = RunArchive(os.path.join(os.path.dirname(self._path), "runs"))
+                archive.write(record.run, records.record_json(record).encode())
 
     def _record_of(self, id: str) -> RunRecord:
         [run] = self.all(records.RUNS + " WHERE r.id = ?", records.run_from, id)
@@ -213,9 +209,9 @@ class Part:
         self._file = file
 
 
-def _storable(value: Value) -> str | int | None:
+def _storable(value: Value) -> str | bytes | int | None:
     """A mapping as readable JSON, in which a value that JSON has no type for is text."""
-    if isinstance(value, int | None):
+    if isinstance(value, int | bytes | None):
         return value
     text = value if isinstance(value, str) else dumps(value, ensure_ascii=False, default=str)
     return str(text) if text.isascii() else records.plain(text)

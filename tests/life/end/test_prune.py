@@ -5,6 +5,7 @@ import json
 import pytest
 
 from house import House, eventually
+from knell.stores.archive import RunArchive
 
 
 def lives(house: House, name: str, count: int) -> list[str]:
@@ -19,18 +20,19 @@ def lives(house: House, name: str, count: int) -> list[str]:
     return runs
 
 
-def directories(house: House) -> set[str]:
-    return {path.name for path in (house.state / "runs").iterdir()}
+def kept(house: House) -> set[str]:
+    """The runs that have a directory or were put away."""
+    return set(RunArchive(str(house.state / "runs")).ids())
 
 
 def test_old_runs_go_and_the_newest_of_each_agent_stays(house: House) -> None:
     first, second, last = lives(house, "luna", 3)
     assert house.json("prune")["runs"] == [], "none is thirty days old"
     would = house.json("prune", "--days", "0", "--dry-run")
-    assert (would["runs"], directories(house)) == ([first, second], {first, second, last})
+    assert (would["runs"], kept(house)) == ([first, second], {first, second, last})
     done = house.run("prune", "--days", "0")
     assert done.stdout.startswith("Removed 2 runs that ended before ")
-    assert directories(house) == {last}
+    assert kept(house) == {last}
     store = house.knell.world.store
     assert [run.id for run in store.runs.of("luna")] == [last]
     assert {event.run for event in store.events.read(0, "luna", 1000)} == {last}
@@ -52,7 +54,7 @@ def test_without_its_export_nothing_is_removed(house: House) -> None:
     file.write_text("precious")
     done = house.run("prune", "--days", "0", "--export", str(file))
     assert (done.returncode, file.read_text()) == (2, "precious")
-    assert directories(house) == set(runs)
+    assert kept(house) == set(runs)
 
 
 @pytest.mark.parametrize("days", ["-1", "nan", "inf", "1e9"])
@@ -63,11 +65,11 @@ def test_bad_ages_are_refused(house: House, days: str) -> None:
 def test_live_runs_and_those_with_orphans_stay(house: House) -> None:
     house.spawn(name="luna")
     house.run("stop", "--mode", "soft", "luna")
-    orphaned = directories(house)
+    orphaned = kept(house)
     house.spawn(name="luna")
     found = house.json("prune", "--days", "0")
     assert found["runs"] == []
-    assert orphaned <= directories(house)
+    assert orphaned <= kept(house)
     house.run("reap", "--yes")
 
 
@@ -76,4 +78,4 @@ def test_the_watch_prunes_after_its_backup(house: House) -> None:
     (house.home / ".config/knell/config.toml").write_text("[retention]\ndays = 0\n")
     *_, last = lives(house, "luna", 2)
     house.run("watch", "--once")
-    eventually(lambda: directories(house) == {last})
+    eventually(lambda: kept(house) == {last})

@@ -12,7 +12,8 @@ from knell.faces.text.tables import orphan_json
 
 TURN = 0.2  # seconds: a look at the newest event's number, which is one small read
 LOOK = 2.0  # seconds between two looks at every agent
-SHARE = 125  # a look that took a second of a core is made again after so many: under 1 %
+SHARE = 200  # a look that took a second of a core is made again after so many: half a percent, and
+# the turns come on top of that
 ENDED_SHOWN = 30
 DRIFT = 2.0  # seconds by which a browser may be wrong about how long an agent has been quiet
 PATIENCE = 60.0  # seconds that a browser waits for the first look

@@ -153,7 +153,7 @@ def _last_conversation(world: World, agent: Agent | None, run: Run) -> Conversat
     return find_conversation(world, learn_conversation(world, agent, run))
 
 
-def record_left_receipt(world: World, run: Run, left: Receipt, journal: Journal) -> None:
+def record_left_receipt(world: World, run: Run, left: Receipt, journal: Journal) -> Receipt:
     """Records the end of which a receipt was left in the run's directory."""
     agent = world.store.runs.agent(run.agent)
     ending = Ending(
@@ -162,7 +162,7 @@ def record_left_receipt(world: World, run: Run, left: Receipt, journal: Journal)
     run = run._replace(ending=ending, ended_at=left.finished_at)
     if not journal.proven and left.proof is Proof.PROVEN:
         left = left._replace(proof=Proof.NONE_FOUND)
-    _record(world, run, agent, left, journal)
+    return _record(world, run, agent, left, journal)
 
 
 def _record(

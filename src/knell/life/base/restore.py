@@ -60,7 +60,7 @@ def restore_runs(world: World, store: Store) -> Restored:
 
 def is_known_to_live(world: World) -> bool:
     """Whether anything in this KNELL_HOME or on this machine can be restored into a new store."""
-    if world.run_ids():
+    if world.archive.ids():
         return True
     stamped = world.processes.stamped()
     return any(_is_of_this_home(world, run, found) for run, found in stamped.items())
@@ -80,7 +80,7 @@ def _renamed(record: RunRecord, unknown: list[str]) -> RunRecord:
 def missing_records(world: World, store: Store) -> tuple[list[RunRecord], list[str]]:
     """The records of runs that the store does not know, the oldest first; and what is not known."""
     known = store.runs.ids()
-    ids = [id for id in world.run_ids() if id not in known]
+    ids = [id for id in world.archive.ids() if id not in known]
     stamped = {
         run: processes
         for run, processes in world.processes.stamped().items()
@@ -90,7 +90,7 @@ def missing_records(world: World, store: Store) -> tuple[list[RunRecord], list[s
     unknown: list[str] = []
     silent = 0
     for id in sorted({*ids, *stamped}):
-        record = world.run_record(id)
+        record = world.archive.record(id)
         if record is None:
             record = _from_traces(world, id, stamped.get(id, []))
             if record is None:

@@ -45,14 +45,20 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
         return run
     if run.state is not State.SPAWNING and not _gone(world, run, seen):
         return run
+    if not world.disk.is_directory(world.rundir(run.id)):
+        now = world.store.runs.run(run.id)
+        if now is None or not now.live:
+            return None  # another process has ended it meanwhile, and put it away
+        world.archive.put_back(run.id)  # the store is an older copy, which does not know of its end
     left = world.left_receipt(run.id)
     journal = world.keepers.journal(world.rundir(run.id), run.seal)
     # Without an outcome, something had survived. The agent could have written it: what its keeper
     # did not seal is believed only if nothing of the run is left, and proves nothing.
     if left is not None and left.outcome and (journal.ended or _lost(world, run, journal)):
+        from knell.life.base.put_away import put_away
         from knell.life.base.receipts import record_left_receipt
 
-        record_left_receipt(world, run, left, journal)
+        put_away(world, [record_left_receipt(world, run, left, journal)])
         return None
     if journal.process and run.state is State.SPAWNING and not _owner_busy(world, run, journal):
         world.store.runs.mark_born(born(run, journal))
@@ -60,11 +66,13 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
     if _owner_busy(world, run, journal) or _unfinished(run):
         return run  # the process that ends it has seen more, and writes the better receipt
     if journal.ended or _lost(world, run, journal):
+        from knell.life.base.put_away import put_away
         from knell.life.base.receipts import record_end
 
-        record_end(world, run, journal)
+        receipt = record_end(world, run, journal)
         world.keepers.discard(world.rundir(run.id))
         give_up_leaf(world, run)
+        put_away(world, [receipt])
         return None
     return run if run.live else None  # it may have been ended meanwhile
 

@@ -9,6 +9,7 @@ from knell.core.errors import BadRequest
 from knell.core.ports.world import World
 from knell.core.receipt import Receipt
 from knell.life.base.authority import check_operator
+from knell.life.base.put_away import put_leftovers_away
 
 DAY = 86400.0
 Export = Callable[[Receipt], None]
@@ -19,7 +20,7 @@ class Pruned(NamedTuple):
 
     before: str  # runs that ended before this time
     runs: tuple[str, ...]
-    freed: int  # bytes of their directories
+    freed: int  # bytes of their directories, and of their lines in the archive
     kept: tuple[str, ...]  # "RUN: why" of directories that could not be removed
 
     def to_json(self) -> dict[str, Any]:
@@ -32,7 +33,8 @@ def prune(
     """The newest run of each agent stays, so that it can be resumed. `export` gets each receipt
     before anything is removed.
 
-    Directories go first: one that is left without its row would be taken for a lost store's."""
+    Directories and lines go first: one that is left without its row would be taken for a lost
+    store's."""
     days = world.settings.retention_days if days is None else days
     if not 0 <= days < 100_000:  # noqa: PLR2004 - NaN is refused as well
         raise BadRequest(f"{days:g} is no number of days", "for example --days 30")
@@ -43,7 +45,9 @@ def prune(
         if export and (receipt := world.store.endings.receipt(run)):
             export(receipt)
     tracked = {orphan.run for orphan in world.store.runs.orphans()}
-    size = sum(world.disk.allocated_bytes(world.rundir(run)) for run in old if run not in tracked)
+    free = [run for run in old if run not in tracked]
+    size = sum(world.disk.allocated_bytes(world.rundir(run)) for run in free)
+    size += world.archive.weight(free)
     removed: list[str] = []
     kept = [f"{run}: processes of it are still there" for run in old if run in tracked]
     for run in old:
@@ -51,7 +55,11 @@ def prune(
         kept += [f"{run}: {why}"] if why else []
         removed += [] if why or run in tracked else [run]
     if removed and not dry_run:
+        if why := world.archive.forget(removed):
+            return Pruned(before, (), 0, (*kept, *(f"{run}: {why}" for run in removed)))
         world.store.pruning.forget(removed, before)
+    if not dry_run:
+        put_leftovers_away(world)
     return Pruned(before, tuple(removed), size, tuple(kept))
 
 

@@ -1,6 +1,5 @@
 """Gathers what a person who mends knell needs to see; a part that cannot be had says why."""
 
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -66,5 +65,5 @@ def _receipt(world: World, name: str) -> Receipt | str:
 
 
 def _journal(world: World, run: str) -> str:
-    found = world.disk.tail(os.path.join(world.rundir(run), "journal"), JOURNAL)
-    return "could not look" if found is None else found.decode(errors="replace")
+    found = world.archive.journal(run)
+    return "could not look" if found is None else found[-JOURNAL:].decode(errors="replace")

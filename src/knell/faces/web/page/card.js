@@ -1,6 +1,6 @@
 // One agent: as a card, as a row of the table, or as a card of one that has ended.
 
-import { fill, h, say } from "./dom.js";
+import { fill, h, say, set } from "./dom.js";
 import { chooser } from "./selection.js";
 import { deedButtons } from "./question.js";
 import { ribbon, wantLine } from "./ribbon.js";
@@ -76,9 +76,9 @@ export function card(first) {
   if (!first.far) seen(node, () => wantLine(row.run, (line) => fill(drawing, line, () => [ribbon(line)])));
   return Object.assign(node, { update: (/** @type {any} */ now) => {
     row = now;
-    node.className = `card is-${tone(row)}`;
+    set(node, { class: `card is-${tone(row)}` });
     box.update(row);
-    name.setAttribute("href", addressOf(row));
+    set(name, { href: addressOf(row) });
     say(name, row.name);
     say(kind, row.kind);
     say(word, verdictWord(row));
@@ -86,7 +86,7 @@ export function card(first) {
     say(note, pendingWords(row) || row.note);
     fill(facing, facts(row), () => facts(row).map((text) => h("span", {}, text)));
     fill(tags, [row.tag, row.role, row.task, row.worktree, row.team], () => chips(row));
-    buttons.hidden = state.readonly || !row.run;
+    set(buttons, { hidden: state.readonly || !row.run });
     tick();
   } });
 }
@@ -110,17 +110,17 @@ export function tableRow(first) {
   Object.assign(host, { tick: tickHost });
   return Object.assign(node, { update: (/** @type {any} */ now) => {
     row = now;
-    node.className = `is-${tone(row)}`;
+    set(node, { class: `is-${tone(row)}` });
     box.update(row);
-    name.setAttribute("href", addressOf(row));
+    set(name, { href: addressOf(row) });
     say(name, row.name);
     say(word, verdictWord(row));
-    word.title = pendingWords(row) || row.why;
+    set(word, { title: pendingWords(row) || row.why });
     tickHost();
     const texts = [row.cpu_percent == null ? "" : `${Math.round(row.cpu_percent)} %`,
       memory(row.memory_mb), place(row), row.task, row.worktree];
     texts.forEach((text, at) => say(cells[at], text ?? ""));
-    buttons.hidden = state.readonly;
+    set(buttons, { hidden: state.readonly });
     tick();
   } });
 }
@@ -148,12 +148,12 @@ export function endedCard(first) {
   return Object.assign(node, { update: (/** @type {any} */ now) => {
     row = now;
     box.update(row);
-    name.setAttribute("href", addressOf(row));
+    set(name, { href: addressOf(row) });
     say(name, fullName(row));
     say(kind, row.kind);
     say(word, verdictWord(row));
     say(why, pendingWords(row) || endedBy(row));
-    for (const button of buttons.querySelectorAll("button")) button.hidden = state.readonly;
+    for (const one of buttons.querySelectorAll("button")) set(one, { hidden: state.readonly });
     tick();
   } });
 }

@@ -1,6 +1,6 @@
 // Agents that are chosen together, and the bar that acts on them.
 
-import { h, say } from "./dom.js";
+import { h, say, set } from "./dom.js";
 import { askFirst, DEEDS } from "./question.js";
 import { counted } from "./words.js";
 import { fullName } from "./fleet.js";
@@ -33,9 +33,9 @@ export function chooser(row) {
       tell();
     } }));
   return Object.assign(box, { update: (/** @type {any} */ now) => {
-    box.value = now.run;
+    if (box.value !== now.run) box.value = now.run;
     box.checked = chosen.has(now.run);
-    box.hidden = state.readonly || !now.run;
+    set(box, { hidden: state.readonly || !now.run });
   } });
 }
 
