@@ -1,7 +1,6 @@
 """`top --fleet`: the agents of all hosts live, and orders to other hosts by its keys."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -11,30 +10,12 @@ from fleets import Fleet, ThreadLink
 from house import alive, eventually
 from hushed import fall_silent
 from knell.api import Knell
-from knell.core.errors import FleetFailed
+from knell.core.errors import FleetFailed, Refused
 from knell.core.receipt import Receipt
 from knell.faces.top.app import TopApp
 from scenes import number
 
 WIDE = (160, 44)
-
-
-def go_to(played: Played, key: str) -> Any:
-    """Presses down until the line of this key is under the cursor."""
-
-    async def go() -> None:
-        await played.press("home")
-        for _ in range(60):
-            if played.app.board.table.cursor == key:
-                return
-            await played.press("down")
-        raise AssertionError(f"no line {key}:\n{played.text()}")
-
-    return go()
-
-
-def line_of(played: Played, key: str) -> str:
-    return next((row.text for row in played.rows() if row.key == key), "")
 
 
 def receipt_of(fleet: Fleet, host: str, name: str) -> Receipt:
@@ -53,7 +34,7 @@ def test_agents_of_all_hosts_are_shown_by_host_and_a_silent_one_is_marked(fleet:
     async def look(played: Played) -> None:
         await played.until(lambda: played.row("nova") and played.row("luna"))
         mona_key = f"{mona.run.id}@build-8"
-        await played.until(lambda: "silent, seen 4m ago" in line_of(played, mona_key))
+        await played.until(lambda: "silent, seen 4m ago" in played.line_of(mona_key))
         heads = [row.text for row in played.rows() if row.key.startswith("host:")]
         assert heads[0].startswith("─ (here)  1 agent"), heads
         assert heads[1].startswith("─ build-7  1 agent"), heads
@@ -63,7 +44,7 @@ def test_agents_of_all_hosts_are_shown_by_host_and_a_silent_one_is_marked(fleet:
         ]
         assert "dead" not in played.text()
         await played.shows("on 2 hosts, 1 silent", "HOST")
-        await go_to(played, "host:build-8")
+        await played.go_to("host:build-8")
         await played.shows("its agents may be working")
         await played.press("g")  # in one list
         await played.until(lambda: not any(r.key.startswith("host:") for r in played.rows()))
@@ -85,15 +66,15 @@ def test_a_kill_of_an_agent_of_another_host_to_the_origins_receipt(fleet: Fleet)
     key = f"{nova.run.id}@build-7"
 
     async def end_it(played: Played) -> None:
-        await played.until(lambda: line_of(played, key))
-        await go_to(played, key)
+        await played.until(lambda: played.line_of(key))
+        await played.go_to(key)
         await played.press("X")
         await played.shows("Kill 'nova@build-7'?", "2 processes", "X again: kill")
         assert alive(number(nova.run.process))
         await played.press("X")
         await played.told("build-7: ")
         await played.shows("proven gone", "r=resume")
-        await go_to(played, key)
+        await played.go_to(key)
         await played.press("p")
         await played.shows("nova@build-7: receipt", "operator:ann")
         await played.press("escape")
@@ -127,15 +108,15 @@ def test_what_a_host_has_not_answered_is_pending_and_never_done(fleet: Fleet) ->
     key = f"{nova.run.id}@build-7"
 
     async def ask(played: Played) -> None:
-        await played.until(lambda: "seen 4m ago" in line_of(played, key))
-        await go_to(played, key)
+        await played.until(lambda: "seen 4m ago" in played.line_of(key))
+        await played.go_to(key)
         await played.press("X")
         await played.shows("Kill 'nova@build-7'?", "seen 4m ago", "the order waits")
         await played.press("X")
         await played.told("pending: it has not answered yet")
         [id] = [row[0] for row in fleet.database.sql("SELECT id::text FROM knell.orders")]
         await played.told(id[:8])
-        await played.until(lambda: f"kill pending  order {id[:8]}" in line_of(played, key))
+        await played.until(lambda: f"kill pending  order {id[:8]}" in played.line_of(key))
         assert alive(number(nova.run.process))
         assert "proven" not in played.text()
         with ThreadLink(origin):
@@ -147,36 +128,34 @@ def test_what_a_host_has_not_answered_is_pending_and_never_done(fleet: Fleet) ->
     assert receipt_of(fleet, "build-7", "nova").run == nova.run.id
 
 
-@pytest.mark.parametrize("how", ["frozen", "gone"])
-def test_local_agents_go_on_while_the_database_does_not_answer(fleet: Fleet, how: str) -> None:
+def test_only_the_targets_are_shown_on_whichever_host(fleet: Fleet) -> None:
     origin = fleet.join("build-7", link=False)
-    nova = origin.spawn(name="nova")
-    fleet.boss.spawn(name="luna")
+    for host in (origin, fleet.boss):
+        for name, tag in (("nova", "night"), ("vega", "day"), ("mona", "night")):
+            host.spawn(name=name, tag=tag)
+    wanted = {
+        ("tag:night",): {"nova", "nova@build-7", "mona", "mona@build-7"},
+        ("vega",): {"vega", "vega@build-7"},
+        ("tag:night@build-7", "vega"): {"nova@build-7", "mona@build-7", "vega", "vega@build-7"},
+        ("all@build-7",): {"nova@build-7", "vega@build-7", "mona@build-7"},
+    }
+
+    def shown(played: Played) -> set[str]:
+        rows = [row for row in played.rows() if not row.key.startswith("host:")]
+        return {f"{row.name}@build-7" if "@" in row.key else row.name for row in rows}
+
     with fleet.linked("build-7"):
-        fleet.await_agent("build-7", "nova")
-    server, key = fleet.database.server, f"{nova.run.id}@build-7"
+        for name in ("nova", "vega", "mona"):
+            fleet.await_agent("build-7", name)
+        for host in (origin, fleet.boss):
+            host.kill("mona")
+        fleet.await_agent("build-7", "mona", live=False)
+        for targets, names in wanted.items():
 
-    async def go_on(played: Played) -> None:
-        await played.until(lambda: line_of(played, key) and played.row("luna"))
-        (server.freeze if how == "frozen" else server.crash)()
-        try:
-            await played.shows("the fleet does not answer since ")
-            old = line_of(played, key)
-            fleet.boss.spawn(name="vega")  # this host's own agents are live all the same
-            await played.until(lambda: played.row("vega"))
-            await go_to(played, next(row.key for row in played.rows() if row.name == "luna"))
-            await played.press("X")
-            await played.shows("Kill 'luna'?")
-            await played.press("X")
-            await played.until(lambda: (row := played.row("luna")) and not row.live)
-            await played.until(lambda: line_of(played, key) != old)  # its age grows
-            assert "nova" in line_of(played, key)
-        finally:
-            (server.thaw if how == "frozen" else server.start)()
-        await played.until(lambda: "does not answer" not in played.text())
+            async def look(played: Played, names: set[str] = names) -> None:
+                await played.until(lambda: shown(played) == names, str(names))
 
-    play(fleet.boss, go_on, size=WIDE, fleet=True)
-    assert alive(number(nova.run.process))
+            play(fleet.boss, look, size=WIDE, fleet=True, targets=targets)
 
 
 def test_read_only_sends_no_order(fleet: Fleet) -> None:
@@ -185,8 +164,8 @@ def test_read_only_sends_no_order(fleet: Fleet) -> None:
     key = f"{nova.run.id}@build-7"
 
     async def press_all(played: Played) -> None:
-        await played.until(lambda: line_of(played, key))
-        await go_to(played, key)
+        await played.until(lambda: played.line_of(key))
+        await played.go_to(key)
         for one in ("X", "s", "R"):
             await played.press(one)
             await played.told("read-only")
@@ -207,8 +186,8 @@ def test_pages_about_agents_of_other_hosts_and_what_is_not_there(fleet: Fleet) -
     key = f"{nova.run.id}@build-7"
 
     async def read(played: Played) -> None:
-        await played.until(lambda: line_of(played, key))
-        await go_to(played, key)
+        await played.until(lambda: played.line_of(key))
+        await played.go_to(key)
         await played.press("t")
         await played.shows("nova@build-7: processes", str(number(nova.run.process)))
         await played.press("escape", "e")
@@ -226,30 +205,6 @@ def test_pages_about_agents_of_other_hosts_and_what_is_not_there(fleet: Fleet) -
     assert alive(number(nova.run.process))
 
 
-def test_what_a_host_publishes_is_only_text_and_ends_nobody_else(fleet: Fleet) -> None:
-    """A host may publish any words: as a name, a run or a number."""
-    origin = fleet.join("build-7", link=False)
-    nova, vega = origin.spawn(name="nova"), origin.spawn(name="vega")
-    with fleet.linked("build-7"):
-        fleet.await_agent("build-7", "vega")
-    evil = {"name": "all", "pid": "x", "activity": ["working"], "why": "\x1b[2J", "run": "r1"}
-    sql = fleet.database.sql
-    sql("UPDATE knell.agents SET view = view || %s::jsonb WHERE name = 'nova'", json.dumps(evil))
-    sql("UPDATE knell.agents SET view = '[]' WHERE name = 'vega'")
-
-    async def look(played: Played) -> None:
-        await played.until(lambda: line_of(played, "r1@build-7"))
-        await go_to(played, "r1@build-7")
-        assert "\x1b" not in played.text()
-        await played.press("X")
-        await played.told("nothing is done to it")
-
-    play(fleet.boss, look, size=WIDE, fleet=True)
-    assert fleet.orders() == []
-    assert alive(number(nova.run.process))
-    assert alive(number(vega.run.process))
-
-
 def test_without_an_operators_home_it_says_how_to_get_one(fleet: Fleet) -> None:
     origin = fleet.join("build-7", link=False)
     with pytest.raises(FleetFailed) as caught:
@@ -260,18 +215,19 @@ def test_without_an_operators_home_it_says_how_to_get_one(fleet: Fleet) -> None:
     assert "knell fleet join URL --operator NAME" in done.stderr
 
 
-def test_the_banner_says_since_when(fleet: Fleet) -> None:
-    """A database that was never there: since the first question."""
-    fleet.join("build-7", link=False)
-    fleet.boss.spawn(name="luna")
-    fleet.database.server.crash()
-    began = time.time()
-
-    async def look(played: Played) -> None:
-        await played.until(lambda: played.row("luna"))
-        await played.shows("the fleet does not answer since ", "other hosts: not seen yet")
-        assert played.app.far
-        assert began - 1 <= played.app.far.since <= time.time()
-
-    play(fleet.boss, look, size=WIDE, fleet=True)
-    eventually(fleet.boss.knell.list)
+def test_an_order_for_a_run_that_is_over_is_not_sent(fleet: Fleet) -> None:
+    """A person who saw a run means that run, and no other that has its name by now."""
+    origin = fleet.join("build-7", link=False)
+    origin.spawn(name="nova")
+    with fleet.linked("build-7"):
+        fleet.await_agent("build-7", "nova")
+        asker = Knell(env=fleet.boss.env)
+        [seen] = asker.fleet.picture().agents
+        again = origin.knell.restart("nova")
+        eventually(lambda: asker.fleet.picture().agents[0].run != seen.run)
+        [refused] = asker.fleet.order_runs("kill", [seen], {"yes": True}, wait=0)
+        asker.close()
+    assert isinstance(refused, Refused)
+    assert refused.code == "run_over"
+    assert fleet.orders() == []
+    assert origin.knell.show("nova").view.state == "running", again

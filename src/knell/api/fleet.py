@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from knell.api.fleet_meant import another_run, far_views, means
 from knell.api.fleet_setup import FleetSetupVerbs
 from knell.core.codes import Code
 from knell.core.errors import BadRequest, FleetFailed, KnellError, NoSuchAgent, Refused
@@ -17,7 +18,7 @@ from knell.core.fleet.target import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from knell.api.results import AgentView
     from knell.core.fleet.order import FleetOrder
@@ -157,13 +158,14 @@ class FleetVerbs(FleetSetupVerbs):
         agents; one without a host means every host."""
         found = [row for one in meant_far(targets) for row in self.agents(one)]
         own = self.own_host()
-        agents = {(one.host, one.run): one for one in _far_views(found) if one.host != own}
+        agents = {(one.host, one.run): one for one in far_views(found) if one.host != own}
         return FleetPicture(tuple(self.hosts()), tuple(agents.values()), tuple(self.orders()))
 
-    def recently_ended(self, limit: int = 30) -> list[AgentView]:
-        """The agents of other hosts that ended last, the last one first."""
-        own = self.own_host()
-        return [one for one in _far_views(self.database.recently_ended(limit)) if one.host != own]
+    def recently_ended(self, *targets: str, limit: int = 30) -> list[AgentView]:
+        """The agents of other hosts that ended last, the last one first. Targets as `picture`."""
+        own, meant = self.own_host(), meant_far(targets)
+        found = far_views(self.database.recently_ended(limit))
+        return [one for one in found if one.host != own and any(means(t, one) for t in meant)]
 
     def agents(
         self, target: str | FarTarget = "", *, with_ended: bool = False
@@ -239,7 +241,7 @@ class FleetVerbs(FleetSetupVerbs):
                 target = FarTarget(one.name, one.host)
                 wish = OrderWish(verb, target, dict(options), max(expires, wait))
                 [order] = self.database.prepare(wish, who)
-                asked.append(order if order.runs == (one.run,) else _another_run(target))
+                asked.append(order if order.runs == (one.run,) else another_run(target))
             except (NoSuchAgent, Refused, BadRequest) as error:
                 asked.append(error)
         orders = [one for one in asked if not isinstance(one, KnellError)]
@@ -278,14 +280,3 @@ class FleetVerbs(FleetSetupVerbs):
         whole = found[0] if len(found) == 1 and id else id
         self.database.cancel(whole)
         return whole
-
-
-def _far_views(rows: Iterable[object]) -> list[AgentView]:
-    from knell.life.look.far import far_view
-
-    return [view for row in rows if (view := far_view(row))]
-
-
-def _another_run(target: FarTarget) -> Refused:
-    why = f"'{target}' is another run by now: nothing was done to it"
-    return Refused(why, "ask again", code=Code.RUN_OVER)

@@ -50,6 +50,19 @@ class Played:
     def rows(self) -> list[TopRow]:
         return self.app.board.table.rows
 
+    def line_of(self, key: str) -> str:
+        """What the line of this key says; empty if there is none."""
+        return next((row.text for row in self.rows() if row.key == key), "")
+
+    async def go_to(self, key: str) -> None:
+        """Presses down until the line of this key is under the cursor."""
+        await self.press("home")
+        for _ in self.rows():
+            if self.app.board.table.cursor == key:
+                return
+            await self.press("down")
+        raise AssertionError(f"no line {key}:\n{self.text()}")
+
     def row(self, name: str) -> TopRow | None:
         return next((row for row in self.rows() if row.name == name), None)
 

@@ -111,9 +111,9 @@ class FarLook(threading.Thread):
         with self._open() as knell:
             while not self._over:
                 if self._resting:
-                    self._answered = time.time()  # nothing was asked meanwhile
                     self._wake.wait()
                     self._wake.clear()
+                    self._answered = time.time()  # nothing was asked meanwhile
                     continue
                 pause = self._look(knell)
                 self._wake.wait(pause)
@@ -165,7 +165,7 @@ class FarLook(threading.Thread):
         live = {far_key(view) for view in picture.agents}
         ended = before.ended if before else ()
         if before is None or any(far_key(one) not in live for one in before.picture.agents):
-            ended = tuple(fleet.recently_ended(ENDED_SHOWN))
+            ended = tuple(fleet.recently_ended(*self._targets, limit=ENDED_SHOWN))
         names = {(view.host, view.name) for view in picture.agents}
         ended = tuple(one for one in ended if (one.host, one.name) not in names)
         receipts = dict(before.receipts) if before else {}
