@@ -139,8 +139,8 @@ def test_a_row_that_no_host_of_ours_published_hides_no_other(fleet: Fleet, view:
         fleet.await_agent("near", "luna")
     fleet.database.sql("INSERT INTO knell.agents VALUES ('near', 'a', 'r', true, '', '', %s)", view)
     rows = fleet.json(fleet.boss, "list", "--fleet")["agents"]
-    assert [one["host"] for one in rows] == ["near", "near"]
-    assert rows[1]["name"] == "luna"
+    assert {one["host"] for one in rows} == {"near"}
+    assert rows[-1]["name"] == "luna"
     for words in (("list", "--fleet"), ("list", "--fleet", "-q"), ("status", "--fleet")):
         done = fleet.boss.run(*words)
         assert (done.returncode, "luna" in done.stdout) == (0, True), done

@@ -99,9 +99,7 @@ CREATE FUNCTION knell.fleet_list(p jsonb) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = knell, pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM check_operator();
-    RETURN (SELECT '[' || coalesce(string_agg(
-            CASE WHEN jsonb_typeof(a.view) != 'object' OR a.view - 'host' = '{}' THEN '{'
-                ELSE left((a.view - 'host')::text, -1) || ', ' END || h.more, E',\n'
+    RETURN (SELECT '[' || coalesce(string_agg(left((a.view - 'host')::text, -1) || ', ' || h.more, E',\n'
             ORDER BY a.host, a.name), '') || ']'
         FROM agents a JOIN (
             SELECT name, '"host": ' || to_json(name)::text || '}' AS more
