@@ -129,6 +129,23 @@ def test_whatever_an_agent_is_called_its_row_is_passed_on_whole(fleet: Fleet) ->
     assert fleet.boss.run("list", "--fleet").stdout.count("near") == len(odd)
 
 
+@pytest.mark.parametrize(
+    "view", ["{}", '{"host": "x"}', "[]", "7", '"x"', '{"name": 7, "pid": []}']
+)
+def test_a_row_that_no_host_of_ours_published_hides_no_other(fleet: Fleet, view: str) -> None:
+    host = fleet.join("near", link=False)
+    host.spawn(name="luna")
+    with fleet.linked("near"):
+        fleet.await_agent("near", "luna")
+    fleet.database.sql("INSERT INTO knell.agents VALUES ('near', 'a', 'r', true, '', '', %s)", view)
+    rows = fleet.json(fleet.boss, "list", "--fleet")["agents"]
+    assert {one["host"] for one in rows} == {"near"}
+    assert rows[-1]["name"] == "luna"
+    for words in (("list", "--fleet"), ("list", "--fleet", "-q"), ("status", "--fleet")):
+        done = fleet.boss.run(*words)
+        assert (done.returncode, "luna" in done.stdout) == (0, True), done
+
+
 def test_an_empty_fleet_is_a_document_too(fleet: Fleet) -> None:
     assert fleet.json(fleet.boss, "list", "--fleet") == {"agents": [], "hosts": []}
     assert fleet.boss.run("list", "--fleet", "--names").stdout == ""

@@ -129,8 +129,7 @@ class FleetVerbs(FleetSetupVerbs):
             room = self.database.room()
             return FleetStatus(said, *names, "", tuple(self.hosts()), room, heard)
         except FleetFailed as error:
-            trouble = f"{error}; {error.hint}" if error.hint else str(error)
-            return FleetStatus(said, *names, trouble, heard_s=heard)
+            return FleetStatus(said, *names, error.whole, heard_s=heard)
 
     def _heard(self) -> float | None:
         link, clock = self.store.link(), self._world.clock()

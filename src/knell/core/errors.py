@@ -160,6 +160,11 @@ class FleetFailed(WorldError):
 
     code = Code.FLEET_FAILED
 
+    @property
+    def whole(self) -> str:
+        """With what to do about it, on one line."""
+        return f"{self}; {self.hint}" if self.hint else str(self)
+
 
 class IllegalTransition(Exception):
     def __init__(self, state: str, happening: str) -> None:

@@ -74,7 +74,7 @@ class Link:
             if self.wire:
                 self._work(self.wire)
         except FleetFailed as error:
-            self._drop(f"{error}; {error.hint}" if error.hint else str(error))
+            self._drop(error.whole)
         except StoreFailed as error:
             self.trouble = str(error)  # the database of the fleet is not to blame
             return 1.0

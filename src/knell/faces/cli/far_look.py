@@ -33,8 +33,12 @@ def list_fleet(targets: Sequence[str], *, names: bool, json_wanted: bool, with_e
         return Exit.DONE
     found = [row for word in words for row in fleet.agents(word, with_ended=with_ended)]
     if names:
+        from knell.faces.text.terminal import printable
+
         if found:
-            output.print_line("\n".join(f"{row['name']}@{row['host']}" for row in found))
+            output.print_line(
+                "\n".join(printable(f"{row.get('name')}@{row['host']}") for row in found)
+            )
         return Exit.DONE
     from knell.faces.text.fleet import fleet_agents_table, silence
 
@@ -56,8 +60,8 @@ def _lines(array: str) -> list[str]:
 def _document(rows: Sequence[str], hosts: "Sequence[HostView]") -> str:
     """One document for all, a line for each agent: of 20,000 rows, each is only passed on."""
     more = {json.dumps(host.name): json.dumps(_heard(host))[1:] for host in hosts}
-    parts = (row[:-1].rpartition(', "host": ') for row in rows)
-    agents = [f"{row}, {more[name]}" for row, _, name in parts]
+    parts = (row[:-1].rpartition('"host": ') for row in rows)
+    agents = [row + more[name] for row, _, name in parts]
     told = [json.dumps(host.to_json()) for host in hosts]
     return f'{{\n  "agents": [{_indented(agents)}],\n  "hosts": [{_indented(told)}]\n}}'
 

@@ -1,6 +1,6 @@
 """A table that fits the terminal: the widest column gives way first, no row wraps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from knell.faces.text.terminal import BOLD, Paint, Sheet, columns, cut, painted, printable, sheet
@@ -28,13 +28,32 @@ def table(
     on = on or sheet()
     heads = [Column(one) if isinstance(one, str) else one for one in titles]
     used = [i for i, _ in enumerate(heads) if any(row[i] for row in rows)]
-    cells = [[printable(row[i]) for i in used] for row in rows]
+    cells = [_printable_row([row[i] for i in used]) for row in rows]
     kept, widths = _fitted([heads[i] for i in used], cells, on)
     shown = [heads[used[i]] for i in kept]
     lines = [_line([one.title for one in shown], shown, widths, on, {})]
     lines[0] = painted(lines[0], BOLD, on)
-    lines += [_line([row[i] for i in kept], shown, widths, on, paints or {}) for row in cells]
+    lay = _laid(shown, widths) if on.width is None and not paints else None
+    for row in cells:
+        if lay and "".join(row).isascii():  # nothing is cut, nothing is painted: for many rows
+            lines.append(lay(*row).rstrip())
+        else:
+            lines.append(_line([row[i] for i in kept], shown, widths, on, paints or {}))
     return "\n".join(lines)
+
+
+def _printable_row(row: list[str]) -> list[str]:
+    text = "".join(row)
+    if text.isascii() and text.isprintable():  # as nearly always: then no cell is looked at
+        return row
+    return [printable(cell) for cell in row]
+
+
+def _laid(heads: Sequence[Column], widths: Sequence[int]) -> Callable[..., str]:
+    """Lays the cells of a row out, where a letter is one column wide."""
+    sides = (">" if head.right else "<" for head in heads)
+    fields = (f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
+    return (" " * GAP).join(fields).format
 
 
 def _fitted(
@@ -81,10 +100,6 @@ def _line(
     paints: Mapping[str, Paint],
 ) -> str:
     """One row. A first cell that is too long pushes the others, which are cut at the margin."""
-    if on.width is None and not paints:  # nothing is cut, nothing is painted: for many rows
-        ends = ((" " * (widths[i] - columns(cell)), cell) for i, cell in enumerate(cells))
-        sides = (end if heads[i].right else reversed(end) for i, end in enumerate(ends))
-        return (" " * GAP).join("".join(side) for side in sides).rstrip()
     parts: list[str] = []
     left = on.width
     for i, cell in enumerate(cells):

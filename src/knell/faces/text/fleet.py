@@ -24,6 +24,10 @@ AGENTS = (
     *(Column("ACTIVITY", drop=3), Column("PID", 5, right=True), Column("PLACE", drop=2)),
     *(Column("TAG", drop=4), Column("TEAM", drop=6), Column("SINCE", drop=7), Column("SEEN")),
 )
+SHOWN = (
+    *("host", "name", "kind", "state", "outcome", "activity", "pid", "place", "pane"),
+    *("tag", "team"),
+)
 MANY = 10  # hosts that are named one by one
 CLOCK_OFF = 5.0  # seconds by which a host's clock may be off without a word
 
@@ -88,17 +92,20 @@ def orders_text(orders: "Sequence[OrderView]") -> str:
 
 def fleet_agents_table(agents: Sequence[Mapping[str, Any]], hosts: "Sequence[HostView]") -> str:
     seen = {host.name: seen_words(host) for host in hosts}
-    rows = [
-        (
-            one["host"], one["name"], one["kind"],
-            f"{one['state']}: {one['outcome']}" if one["outcome"] else one["state"],
-            one["activity"] if one["state"] != "ended" else "", str(one["pid"] or ""),
-            f"{one['place']} {one['pane']}".strip(), one["tag"], one["team"],
-            since(one["ended_at"] or one["started_at"]), seen.get(one["host"], ""),
-        )
-        for one in agents
-    ]  # fmt: skip
+    rows = [(*_row(one), seen.get(one["host"], "")) for one in agents]
     return table(AGENTS, rows)
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a host has published of an agent, whatever it left out: one bad row hides no other."""
+    host, name, kind, state, outcome, activity, pid, place, pane, tag, team = (
+        str(one.get(key) or "") for key in SHOWN
+    )
+    return (
+        host, name, kind, f"{state}: {outcome}" if outcome else state,
+        activity if state != "ended" else "", pid, f"{place} {pane}".strip(), tag, team,
+        since(str(one.get("ended_at") or one.get("started_at") or "")),
+    )  # fmt: skip
 
 
 def fleet_event_line(event: "FleetEvent") -> str:

@@ -99,10 +99,10 @@ CREATE FUNCTION knell.fleet_list(p jsonb) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = knell, pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM check_operator();
-    RETURN (SELECT '[' || coalesce(string_agg(left((a.view - 'host')::text, -1) || h.more, E',\n'
+    RETURN (SELECT '[' || coalesce(string_agg(left((a.view - 'host')::text, -1) || ', ' || h.more, E',\n'
             ORDER BY a.host, a.name), '') || ']'
         FROM agents a JOIN (
-            SELECT name, ', "host": ' || to_json(name)::text || '}' AS more
+            SELECT name, '"host": ' || to_json(name)::text || '}' AS more
             FROM hosts WHERE left_at IS NULL) h ON h.name = a.host
         WHERE (a.live OR coalesce((p->>'ended')::boolean, false))
             -- A host may publish anything: what is no row would spoil the text of all the others.
