@@ -233,6 +233,7 @@ def check_words(agent: Agent, argv: tuple[str, ...]) -> None:
 
 
 def new_run(world: World, agent: Agent, place: Place, after: Run | None = None) -> Run:
+    who = caller(world)
     run = Run(
         id=world.new_id(),
         agent=agent.name,
@@ -240,7 +241,7 @@ def new_run(world: World, agent: Agent, place: Place, after: Run | None = None) 
         state=State.SPAWNING,
         place=place,
         started_at=world.now(),
-        parent=caller(world).run,
+        parent=who.run or who.elsewhere,
         owner=world.processes.me(),
         task=agent.task,
     )

@@ -71,10 +71,8 @@ def look(process: ProcessId) -> Alive | Gone | Unknown:
         if process.boot != here():
             return _look_elsewhere(process)
         stat = stat_of(process.pid)
-    except OSError as error:
-        return Unknown(error.strerror or "cannot look")
-    except WorldError as error:
-        return Unknown(str(error))
+    except (OSError, WorldError) as error:
+        return Unknown(getattr(error, "strerror", "") or str(error) or "cannot look")
     if stat is None:
         return Unknown(HIDDEN) if proc.is_hidden(process.pid) else Gone("exited")
     if stat.start != process.start:
