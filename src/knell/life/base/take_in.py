@@ -41,9 +41,8 @@ def take_in_journals(
 
 def take_in(world: World, run: Run, seen: Seen) -> Run | None:
     """Records a birth or an end that the keeper saw. The run as it is now; None once it is over."""
-    if run.host != world.host:
-        return run
-    if run.state is not State.SPAWNING and not _gone(world, run, seen):
+    elsewhere = run.host != world.host
+    if elsewhere or (run.state is not State.SPAWNING and not _gone(world, run, seen)):
         return run
     if not world.disk.is_directory(world.rundir(run.id)):
         now = world.store.runs.run(run.id)
