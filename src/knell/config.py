@@ -46,7 +46,7 @@ def recognise_host(home: str, boot: str, machine: str) -> str:
     taken = {line[0] for line in known}
     free = (f"{name}-{number}" if number else name for number in (0, *range(2, len(taken) + 3)))
     label = (now or again or [one for one in free if one not in taken][:1])[-1]
-    if [label, name, boot, machine] not in known:
+    if boot and [label, name, boot, machine] not in known:  # one that cannot be read is no boot
         from knell import files
 
         with suppress(OSError):  # without the state's directory there are no records either

@@ -59,11 +59,12 @@ def _open_for_reading(path: str, *, follow: bool, devices: bool = False) -> int:
 # -- replacing ---------------------------------------------------------------------------------
 
 
-def overwrite(path: str, content: bytes) -> None:
+def overwrite(path: str, content: bytes, copy: str = "") -> None:
     """Puts `content` in the place of whatever is there, in one step, as a private file.
 
-    A link is not followed. It is not forced onto the disk, which would cost milliseconds."""
-    copy = f"{path}.{os.urandom(4).hex()}.tmp"  # the caller need not hold a lock
+    A link is not followed. It is not forced onto the disk, which would cost milliseconds. `copy`
+    is what a crash may leave: a name that the caller knows, if no other process writes the file."""
+    copy = copy or f"{path}.{os.urandom(4).hex()}.tmp"  # the caller need not hold a lock
     with _written(copy, content, durable=False):
         os.replace(copy, path)
 

@@ -63,8 +63,9 @@ def _asks_cleanup(_: World, case: Case) -> bool:
     return bool(case.asked.cleanup) and case.ended
 
 
-def _may_restart(_: World, case: Case) -> bool:
-    return case.agent.restart > 0 and case.ended
+def _finds_environments(world: World, case: Case) -> bool:
+    """Also those of others: whoever should have forgotten one may have been killed before."""
+    return case.ended and bool(world.keepers.kept_environments(world.rundir("")))
 
 
 def _dissolves(_: World, case: Case) -> bool:
@@ -110,7 +111,7 @@ AFTERMATH = (
         "registry: row", Moment.RECORDED, _has_row, "registry.mirror:write_endings", let_go=True
     ),
     EndingStep(
-        "restart: forget", Moment.RECORDED, _may_restart, "base.restart_plans:forget_after",
+        "restart: forget", Moment.RECORDED, _finds_environments, "base.restart_plans:forget_after",
         let_go=True,
     ),
     EndingStep("backends: reap", Moment.RECORDED, _uses_backend, "backends.reap:reap_after"),

@@ -360,7 +360,7 @@ def test_G39_who_kills_one_that_has_just_crashed_has_the_last_word(
     list(watch.round())
     assert len(runs(house)) == 1
     assert told(house, "restart.refused")[0].data["why"] == "called off by operator"
-    assert not (house.state / "runs" / luna.run.id / "environment").exists()
+    assert not (house.state / "environments" / luna.run.id).exists()
 
 
 def test_G39_a_dry_run_calls_nothing_off(house: House) -> None:

@@ -30,6 +30,10 @@ SCANNED = {
     "openai project": ("", f"sk-proj-{A64}"),
     "anthropic": ("", f"sk-ant-api03-{A64}"),
     "openrouter": ("", f"sk-or-v1-{HEX64}"),
+    "tavily": ("", f"tvly-{A36}"),
+    "nvidia": ("", f"nvapi-{A64}"),
+    "langsmith": ("", f"lsv2_pt_{HEX32}_0a1b2c3d4e"),
+    "fernet": ("FERNET_KEY=", A48),
     "github personal": ("", f"ghp_{A36}"),
     "github oauth": ("", f"gho_{A36}"),
     "github user": ("", f"ghu_{A36}"),
@@ -190,10 +194,19 @@ def test_the_end_of_a_long_screen_is_kept() -> None:
 
 
 def test_escape_codes_do_not_survive_in_a_kept_screen() -> None:
-    assert kept_screen("\x1b[31mred\x1b[0m \x07bell\r\nnext  \n") == "[31mred[0m bell\nnext"
+    assert kept_screen("\x1b[31mred\x1b[0m \x07bell\r\nnext  \n") == "red bell\nnext"
 
 
 def test_a_secret_across_the_cut_is_not_half_shown() -> None:
     secret = "sk-ant-" + "A" * 40
     kept = kept_screen("API_KEY=" + secret + "\n" + "y" * (SCREEN_LIMIT - 30))
     assert "AAAA" not in kept
+
+
+@pytest.mark.parametrize(
+    "mark", ["\x1b[1m", "\x1b[0;38;5;208m", "\x1b]8;;http://x\x1b\\", "\x1b]0;t\x07"]
+)
+def test_P16_a_colour_within_a_secret_does_not_hide_it(mark: str) -> None:
+    secret = f"sk-ant-api03-{A64}"
+    shown = kept_screen(f"key {secret[:9]}{mark}{secret[9:]} ok")
+    assert shown == "key [redacted] ok"

@@ -33,7 +33,12 @@ LOOKING = {
         "knell.processes",
     ),
     *("knell.processes.queries", "knell.processes.keepers"),
-    *("knell.processes.os", "knell.processes.os.linux", "knell.processes.os.proc"),
+    *(
+        "knell.processes.os",
+        "knell.processes.os.linux",
+        "knell.processes.os.linux_boot",
+        "knell.processes.os.proc",
+    ),
 }
 LIST = (
     ENTRY

@@ -109,6 +109,9 @@ def cells(stranger_pid: int) -> list[Cell]:
         Cell(Deed.WATCH, strange, ("watch", "--install", "--stalled", "kill")),
         Cell(Deed.FORGET, strange, ("prune", "--days", "30")),
         Cell(Deed.UNINSTALL, strange, ("uninstall", "--yes")),
+        Cell(Deed.SET_UP, strange, ("hooks", "uninstall", "claude")),
+        Cell(Deed.SET_UP, strange, ("skills", "uninstall", "--kind", "claude")),
+        Cell(Deed.FLEET, strange, ("fleet", "leave")),
     ]
     return ends + beats + reaps + starts + cleanups + others
 

@@ -34,7 +34,7 @@ def test_P16_an_ending_on_purpose_leaves_no_key_though_no_watch_runs(
     keyed: House, verb: str
 ) -> None:
     spawn(keyed, "sleep", "600")
-    assert [path.name for path in holders(keyed)] == ["environment"]
+    assert [path.parent.name for path in holders(keyed)] == ["environments"]
     assert keyed.run(verb, "luna").returncode == 0
     assert holders(keyed) == []
 
@@ -61,7 +61,7 @@ def test_P16_a_lost_run_has_its_key_until_it_was_started_again(keyed: House) -> 
         os.kill(pid, signal.SIGKILL)
     eventually(lambda: not any(map(alive, pids)))
     assert keyed.json("list")["agents"] == []
-    assert [path.parent.name for path in holders(keyed)] == [run.id]
+    assert [path.name for path in holders(keyed)] == [run.id]
     assert keyed.run("kill", "luna").returncode == 0  # the restart is called off
     assert holders(keyed) == []
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from house import House, alive, descendants, eventually
-from knell.core.process import Alive, Gone, ProcessId
+from knell.core.process import Alive, Gone, ProcessId, Unknown
 from knell.processes.os import linux, proc, system
 from knell.processes.table import Table
 from scenes import end, state_letter, stranger
@@ -137,7 +137,9 @@ def test_another_start_time_or_boot_is_another_process(sleeper: subprocess.Popen
     assert isinstance(seen, Alive)
     assert seen.process == process
     assert system.look(process._replace(start=process.start - 1)) == Gone("reused")
-    assert system.look(process._replace(boot="0" * 36)) == Gone("rebooted")
+    rebooted = process._replace(boot="0" * 36, start=process.start - 1)
+    assert system.look(rebooted) == Gone("rebooted")
+    assert isinstance(system.look(process._replace(boot="0" * 36)), Unknown)
 
 
 def test_G5_a_zombie_is_dead_to_every_eye(sleeper: subprocess.Popen[bytes]) -> None:

@@ -196,7 +196,7 @@ def heartbeat(house: House, run: Run) -> Path:
 
 
 def environment_file(house: House, run: Run) -> Path:
-    return Path(house.knell.world.rundir(run.id)) / "environment"
+    return house.state / "environments" / run.id
 
 
 def gone(*pids: int) -> None:

@@ -275,6 +275,7 @@ class FleetVerbs(FleetSetupVerbs):
 
     def cancel(self, id: str) -> str:
         """Calls off the order whose id begins so; gives the whole id."""
+        self._check_operator()  # or it would be called off in the operator's name
         found = [one.id for one in self.orders() if one.id.startswith(id)]
         whole = found[0] if len(found) == 1 and id else id
         self.database.cancel(whole)

@@ -33,17 +33,26 @@ class FleetSetupVerbs:
         """What this host remembers of its fleet."""
         return self._world.store.fleet
 
+    def _check_operator(self) -> None:
+        """No agent decides whose orders this host obeys, or that it obeys none."""
+        from knell.core.authority import Deed
+        from knell.life.base.authority import check_operator
+
+        check_operator(self._world, Deed.FLEET)
+
     # -- joining -------------------------------------------------------------------------------
 
     def init(self, url: str = "", *, url_file: str = "", operator: str = "") -> Joined:
         """Makes the schema in a database, and this home its first operator. `url_file`: a file of
         mode 600 that holds the address, where it has a password."""
+        self._check_operator()
         from knell.fleet import address, setup
 
         where = address.where(url, url_file)
         return setup.init(where, self.files, operator or _user(self._world))
 
     def upgrade(self, url: str = "", *, url_file: str = "") -> Schema:
+        self._check_operator()
         from knell.fleet import address, setup
 
         return setup.upgrade(address.where(url, url_file))
@@ -55,6 +64,7 @@ class FleetSetupVerbs:
     ) -> Joined:  # fmt: skip
         """Makes this home a host of the fleet, or with `operator` an operator's. `certificate`:
         makes only the role, for a machine that has a certificate for it."""
+        self._check_operator()
         from knell.fleet import address, setup
         from knell.fleet.private_files import read_credentials
 
@@ -75,6 +85,7 @@ class FleetSetupVerbs:
         self, url: str = "", *, days: float, url_file: str = "", dry_run: bool = False
     ) -> dict[str, Any]:
         """Drops old events by whole months, closed orders, and agents that ended long ago."""
+        self._check_operator()
         from knell.fleet import address, setup
 
         return setup.prune(address.where(url, url_file), days, dry_run=dry_run)
@@ -82,6 +93,7 @@ class FleetSetupVerbs:
     def leave(self) -> tuple[str, str]:
         """Tells the database, and forgets the fleet on this host. The name of the host, empty if it
         was in none; and why the database could not be told."""
+        self._check_operator()
         if not os.path.exists(self.files.link):
             self.store.leave()
             return "", ""
@@ -96,6 +108,7 @@ class FleetSetupVerbs:
 
     def remove(self, host: str, url: str = "", *, url_file: str = "") -> int:
         """Takes a host out that will not come back; how many orders to it are called off."""
+        self._check_operator()
         from knell.fleet import address, leaving
 
         return leaving.remove(address.where(url, url_file), host)
@@ -104,6 +117,7 @@ class FleetSetupVerbs:
 
     def new_key(self) -> str:
         """The operator's public key of this home; made if there is none."""
+        self._check_operator()
         from knell.fleet.keys import make_key
 
         return make_key(self.files.operator_key)
@@ -123,22 +137,26 @@ class FleetSetupVerbs:
 
     def trust(self, key: str, *, name: str = "", host: str = "") -> bool:
         """Obeys orders that this key signs; with `host`, those of agents of that host."""
+        self._check_operator()
         from knell.fleet.setup import add_trust, name_of_key
 
         name = host or name or name_of_key(key)
         return add_trust(self.files, "host" if host else "operator", name, key)
 
     def distrust(self, key: str) -> bool:
+        self._check_operator()
         from knell.fleet.setup import drop_trust
 
         return drop_trust(self.files, key)
 
     def pin(self, host: str, key: str) -> bool:
         """Takes this key for that host's, whose answers it proves; whether that is new."""
+        self._check_operator()
         return self._known_hosts().pin(host, key)
 
     def unpin(self, host: str) -> bool:
         """Forgets that host's key: the next one that is seen is taken for it."""
+        self._check_operator()
         return self._known_hosts().forget(host)
 
     def _known_hosts(self) -> KnownHosts:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from knell.core.codes import Code
 
 OPERATOR = "operator"
+UNPROVEN = "unproven"
 ASK = "ask the operator"
 PROVE = (
     "type it in a shell of your own, without KNELL_RUN and KNELL_TOKEN; "
@@ -21,11 +22,12 @@ PROVE = (
 class Caller(NamedTuple):
     """Who asks: the operator at a shell, an agent, or a process that cannot prove who it is."""
 
-    by: str  # "operator", "agent:luna", or "unproven"
+    by: str  # OPERATOR, "agent:luna", or UNPROVEN
     runs: tuple[str, ...] = ()  # the run it is in, and the runs around that one
     agent: str = ""  # its name, if it is an agent
     outside: bool = False  # no process of the agent is above it: it may end the agent itself
     doubt: str = ""  # why it is not known who asks; then every deed is refused
+    elsewhere: str = ""  # the run of another KNELL_HOME that it is in: all agents here are its own
 
     @property
     def run(self) -> str:
@@ -52,6 +54,8 @@ class Deed(StrEnum):
     WATCH = "start, end or install the watch"  # it acts with the operator's authority
     FORGET = "remove records"  # prune
     UNINSTALL = "uninstall knell"
+    SET_UP = "change the settings and skills of other programs"  # hooks and skills, (un)installed
+    FLEET = "change the fleet, or whose orders this host obeys"  # fleet init, join, leave, key, …
 
 
 class Relation(StrEnum):
@@ -80,7 +84,13 @@ PERMITTED: dict[Deed, frozenset[Relation]] = {  # to agents
     Deed.WATCH: frozenset(),
     Deed.FORGET: frozenset(),
     Deed.UNINSTALL: frozenset(),
+    Deed.SET_UP: frozenset(),
+    Deed.FLEET: frozenset(),
 }
+# What reaches beyond the agents of one KNELL_HOME.
+_BEYOND = frozenset(
+    {Deed.ADOPT, Deed.REAP_FOREIGN, Deed.WATCH, Deed.UNINSTALL, Deed.SET_UP, Deed.FLEET}
+)
 
 
 class Subject(NamedTuple):
@@ -113,6 +123,8 @@ def decide(
     `groups`: the targets that meant a group of agents."""
     if who.doubt:
         return Refusal(Code.CALLER_UNPROVEN, f"it is not proven who asks: {who.doubt}", PROVE)
+    if who.elsewhere and deed in _BEYOND:
+        return _beyond(deed, subjects)
     if not who.runs:
         return None if confirmed or deed is not Deed.END else _ended_leader(subjects)
     around = [one for one in subjects if one.relation is Relation.AROUND]
@@ -122,6 +134,15 @@ def decide(
     many = _several(deed, subjects, groups) if not confirmed else None
     refusals = (_refusal(who, deed, one) for one in subjects)
     return many or next((refusal for refusal in refusals if refusal), None)
+
+
+def _beyond(deed: Deed, subjects: Sequence[Subject]) -> Refusal | None:
+    """An agent that made a KNELL_HOME of its own is the operator of what it started there, and of
+    nothing else on the machine."""
+    if all(one.relation in PERMITTED[deed] for one in subjects):
+        return None
+    why = f"only the operator may {deed}: this is an agent of another KNELL_HOME"
+    return Refusal(Code.NOT_ALLOWED, why, ASK)
 
 
 def _ended_leader(subjects: Sequence[Subject]) -> Refusal | None:

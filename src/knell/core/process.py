@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 LAST_PID = 2**31 - 1
+KEEPER = "knell-keeper"  # as keepers call themselves (processes/keeper/keeper.py)
 
 
 class ProcessId(NamedTuple):

@@ -9,7 +9,7 @@ HIDDEN = "[redacted]"
 # The names under which people and programs keep secrets, in any spelling: API_KEY, "apiKey", …
 _NAMES = (
     r"api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key"
-    r"|auth[_-]?key|session[_-]?key|client[_-]?key|connection[_-]?string|token|secret"
+    r"|auth[_-]?key|master[_-]?key|fernet[_-]?key|session[_-]?key|client[_-]?key|connection[_-]?string|token|secret"
     r"|passw(?:or)?d|passphrase|[a-z0-9]_pwd|credential|authorization|signature"
 )
 _HINTS = ("key", "string", "token", "secret", "pass", "pwd", "credential", "auth", "signature")
@@ -26,6 +26,8 @@ _PEM = (
 )
 _CLIENT = r"((?<!\S)(?:-u|--(?:proxy-)?user)[ =][^\s:]{1,64}:)[^\s\"']+"
 _MYSQL = r"(\b(?:mysql|mariadb)\w*\s(?:[^\n]{0,200}?\s)?-p)[^\s\"']+"
+
+_ESCAPES = r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)?)"
 
 # (one of these must occur, in small letters; the pattern; what is left of it)
 RULES: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -83,6 +85,9 @@ SHAPES: tuple[tuple[str, str], ...] = (
     ("gsk_", r"\bgsk_[A-Za-z0-9]{20,}"),
     ("xai-", r"\bxai-[A-Za-z0-9]{20,}"),
     ("pplx-", r"\bpplx-[A-Za-z0-9]{20,}"),
+    ("tvly-", r"\btvly-[A-Za-z0-9-]{20,}"),
+    ("nvapi-", r"\bnvapi-[\w-]{20,}"),
+    ("lsv2_", r"\blsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{6,}"),  # LangSmith
     ("r8_", r"\br8_[A-Za-z0-9]{20,}"),
     ("dapi", r"\bdapi[0-9a-f]{32}"),
     ("lin_", r"\blin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
@@ -126,6 +131,8 @@ def kept_screen(text: str) -> str:
     """The end of a screen, printable and redacted, short enough to store."""
     if len(text) > LONGEST_READ:
         _, _, text = text[-LONGEST_READ:].partition("\n")  # the rest of a torn line
+    if "\x1b" in text:  # a colour within a secret would hide its shape
+        text = re.sub(_ESCAPES, "", text)
     lines = [line.rstrip() for line in text.splitlines()]
     plain = "".join(c for c in "\n".join(lines).strip("\n") if c.isprintable() or c == "\n")
     return redacted(plain)[-SCREEN_LIMIT:]  # only now: half a secret has no shape

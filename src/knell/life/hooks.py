@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from knell.core.authority import Deed
 from knell.core.errors import AskerError, BadRequest, FileFailed, KnellError
 from knell.core.hooks import edit
 from knell.core.hooks.edit import Backup, digest
 from knell.core.hooks.entries import Hooks
 from knell.core.ports.disk import WholeFile
 from knell.core.ports.world import World
+from knell.life.base.authority import check_operator
 
 
 class HookWish(NamedTuple):
@@ -61,6 +63,8 @@ def uninstall(world: World, wish: HookWish) -> list[HookReport]:
 def _change(
     world: World, wish: HookWish, verb: Callable[[World, Site, HookWish], HookReport]
 ) -> list[HookReport]:
+    if not wish.dry_run:
+        check_operator(world, Deed.SET_UP)
     sites = _sites(world, wish)
     # One installer at a time.
     with nullcontext() if wish.dry_run else world.disk.lock(f"{_backups(world)}.lock"):

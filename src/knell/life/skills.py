@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
+from knell.core.authority import Deed
 from knell.core.errors import AskerError, BadRequest, KnellError
 from knell.core.ports.trees import Trees
 from knell.core.ports.world import World
@@ -22,6 +23,7 @@ from knell.core.skills import (
     note_in,
     standing,
 )
+from knell.life.base.authority import check_operator
 
 ASIDE = ".before-knell"  # behind the name of the directory of skills: what stood there before
 
@@ -103,9 +105,11 @@ def uninstall(world: World, wish: SkillWish) -> list[SkillReport]:
 
 
 def _locked(world: World, wish: SkillWish) -> AbstractContextManager[None]:
-    return (
-        nullcontext() if wish.dry_run else world.disk.lock(os.path.join(world.home, "skills.lock"))
-    )
+    """One installer at a time, and only a person."""
+    if wish.dry_run:
+        return nullcontext()
+    check_operator(world, Deed.SET_UP)
+    return world.disk.lock(os.path.join(world.home, "skills.lock"))
 
 
 def _try_one(site: SkillSite, verb: Callable[[SkillSite], SkillReport]) -> SkillReport:

@@ -1,6 +1,7 @@
 """Gives orders to keepers and waits for the agent's start: fulfils the port `Keepers`."""
 
 import os
+import re
 import select
 import sys
 import time
@@ -17,6 +18,8 @@ from knell.processes.os import cgroup, system
 KEEPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper", "keeper.py")
 
 AGAIN = 0.01  # seconds between two looks at a journal that says nothing yet
+ENVIRONMENTS = "environments"  # beside runs/: few, so that those that nobody needs are soon found
+UNFINISHED = ".tmp"  # what a process that was killed as it wrote leaves; its run knows the name
 
 journal = read_journal
 
@@ -29,12 +32,14 @@ def prepare(rundir: str, order: Order) -> PreparedRun:
     rules += [f"shared:{programs}:{pattern}" for pattern, programs in order.shared]
     numbers = [str(number) for number in (order.output_limit, len(rules), len(order.argv))]
     head = [order.cwd, str(order.grace), order.seal, *numbers]
-    _write(rundir, "launch", [*head, *rules, *order.argv, *_pairs(order.env)])
+    _write(os.path.join(rundir, "launch"), [*head, *rules, *order.argv, *_pairs(order.env)])
     if order.again:
         # For a restart, because the watch has another environment than the caller of `spawn`.
         # Variables of this one run, such as its token, are left out.
         kept = {name: value for name, value in order.env.items() if name not in OF_ONE_RUN}
-        _write(rundir, "environment", _pairs(kept))
+        path = _environment(rundir)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        _write(path, _pairs(kept))
     fifo = os.path.join(rundir, "ready")
     os.mkfifo(fifo, 0o600)
     return PreparedRun(rundir, os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
@@ -44,24 +49,68 @@ def _pairs(env: Mapping[str, str]) -> list[str]:
     return [f"{name}={value}" for name, value in env.items()]
 
 
-def _write(rundir: str, name: str, fields: Sequence[str]) -> None:
-    files.overwrite(os.path.join(rundir, name), b"\0".join(map(os.fsencode, fields)))
+def _write(path: str, fields: Sequence[str]) -> None:
+    files.overwrite(path, b"\0".join(map(os.fsencode, fields)), copy=path + UNFINISHED)
+
+
+# -- what a run was started with, kept for a restart -------------------------------------------
+
+
+def _environment(rundir: str) -> str:
+    runs, run = os.path.split(rundir)
+    return os.path.join(os.path.dirname(runs), ENVIRONMENTS, run)
+
+
+def _old_environment(rundir: str) -> str:
+    """Where knell 0.1 kept it."""
+    return os.path.join(rundir, "environment")
+
+
+def kept_environments(runs: str, *, everywhere: bool = False) -> list[str]:
+    """The runs that have one, or a part of one. `everywhere` also looks where earlier versions
+    kept them, which takes a look into the directory of every run."""
+    kept = {
+        name.removesuffix(UNFINISHED)
+        for name in _names(os.path.dirname(_environment(runs + "/any")))
+    }
+    if everywhere:
+        kept |= {
+            run
+            for run in _names(runs)
+            if os.path.lexists(_old_environment(os.path.join(runs, run)))
+        }
+    # Whatever else lies there is not ours to delete.
+    return sorted(run for run in kept if re.fullmatch(r"\d{14}-[0-9a-f]{8}", run))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []  # there is none yet
 
 
 def kept_environment(rundir: str) -> dict[str, str] | None:
     """None when none was kept, or it was taken already."""
-    try:
-        text = files.read(os.path.join(rundir, "environment"), LARGEST)
-    except OSError:
-        return None
-    pairs = [os.fsdecode(pair).partition("=") for pair in text.split(b"\0")]
-    return {name: value for name, _, value in pairs if name}
+    for path in (_environment(rundir), _old_environment(rundir)):
+        try:
+            text = files.read(path, LARGEST)
+        except OSError:
+            continue
+        pairs = [os.fsdecode(pair).partition("=") for pair in text.split(b"\0")]
+        return {name: value for name, _, value in pairs if name}
+    return None
 
 
 def forget_environment(rundir: str) -> None:
     """Deletes it, because it holds the secrets that the agent was started with."""
-    with suppress(OSError):  # there may be none
-        os.unlink(os.path.join(rundir, "environment"))
+    kept = _environment(rundir)
+    for path in (kept, kept + UNFINISHED, _old_environment(rundir)):
+        with suppress(OSError):  # there may be none
+            os.unlink(path)
+
+
+# -- the start -----------------------------------------------------------------------------------
 
 
 def keeper_argv(rundir: str, *, detach: bool) -> tuple[str, ...]:
@@ -106,13 +155,28 @@ def become_keeper(rundir: str) -> NoReturn:
     os.execv(argv[0], argv)
 
 
+def take_back_order(rundir: str) -> None:
+    """Deletes an order that no keeper read: it holds the environment of whoever gave it."""
+    for name in ("launch", "launch" + UNFINISHED, "ready"):
+        with suppress(OSError):
+            os.unlink(os.path.join(rundir, name))
+
+
 def discard(rundir: str) -> None:
     """Deletes an order that no keeper read and a last screen, as both may hold secrets, and the
     cgroup of a keeper that was killed before it could remove it."""
-    for name in ("launch", "ready", "screen"):
-        with suppress(OSError):
-            os.unlink(os.path.join(rundir, name))
+    take_back_order(rundir)
+    with suppress(OSError):
+        os.unlink(os.path.join(rundir, "screen"))
     cgroup.dissolve(read_journal(rundir).cgroup, set())
+
+
+def undiscarded(runs: str) -> list[str]:
+    """The runs that have an order or a last screen: they live, or whoever was to discard what was
+    left of them was killed. Takes a look into the directory of every run."""
+    left = ("launch", "launch" + UNFINISHED, "screen")
+    folders = [(run, os.path.join(runs, run)) for run in _names(runs)]
+    return [run for run, path in folders if any(os.path.lexists(f"{path}/{one}") for one in left)]
 
 
 def run_detached(command: Sequence[str], env: Mapping[str, str]) -> None:

@@ -114,3 +114,23 @@ def written_files(process: ProcessId, folder: str, is_program: IsProgram) -> lis
         if not files and not is_program(system.argv_of(pid)):
             to_ask += table.children.get(pid, ())
     return found
+
+
+# -- connections -------------------------------------------------------------------------------
+
+
+def connected_from(port: int, to: int) -> list[int]:
+    """The processes that hold the TCP connection from that local port to the other one. None are
+    found where the kernel does not tell, and for what this user may not look into."""
+    ends = {
+        os.fsencode(one.inode) for one in use.tcp_connections() or () if one.ports == (port, to)
+    }
+    holders = (row.pid for row in Table().rows.values()) if ends else ()
+    return [pid for pid in holders if not ends.isdisjoint(_sockets(pid))]
+
+
+def _sockets(pid: int) -> set[bytes]:
+    try:
+        return use.sockets_of(pid)
+    except OSError:
+        return set()  # it has ended, or is another user's

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from knell.processes.abilities import abilities
     from knell.processes.leftovers import foreign_leftovers
     from knell.processes.members import members
-    from knell.processes.open_files import open_files, written_files
+    from knell.processes.open_files import connected_from, open_files, written_files
     from knell.processes.table import all_processes, foreground, stamped
     from knell.processes.vitals import cpu_free_percent, memory_free_mb, traffic, usage, vitals
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "abilities",
     "all_processes",
+    "connected_from",
     "cpu_free_percent",
     "foreground",
     "foreign_leftovers",
@@ -32,7 +33,7 @@ _IN = {
     **dict.fromkeys(("all_processes", "foreground", "stamped"), "table"),
     **dict.fromkeys(("cpu_free_percent", "memory_free_mb", "traffic", "usage"), "vitals"),
     "foreign_leftovers": "leftovers",
-    "written_files": "open_files",
+    **dict.fromkeys(("connected_from", "written_files"), "open_files"),
 }  # the others are in modules of their own names
 
 me, identify, look, pids = system.me, system.identify, system.look, system.pids

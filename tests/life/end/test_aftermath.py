@@ -264,7 +264,7 @@ def play(stage: Stage, deed: Deed) -> Seen:
     assert luna.process
     sessions = house.state / "sessions"
     assert (sessions / luna.id).exists()
-    environment = house.state / "runs" / luna.id / "environment"
+    environment = house.state / "environments" / luna.id
     was_kept = environment.exists()
     words = (str(stage.daemon), str(luna.process.pid), conversation)
     with house.process(*words, stdout=-1) as daemon:

@@ -273,7 +273,7 @@ def test_none_is_left_when_watchers_died_as_they_started_it_again(house: House) 
     """One died before its run began, so that this run has no environment and the one before it
     still has; the next died before it could forget either."""
     first = started(house, CRASHES_ONCE, restart=3).run
-    for deed in ("prepare_keeper", "forget_environment"):
+    for deed in ("prepare_keeper", "forget_unneeded"):
         argv = [sys.executable, "-c", DIES_BEFORE, deed]
         assert subprocess.run(argv, env=house.env, check=False).returncode == -signal.SIGKILL
     assert environment_file(house, first).exists()

@@ -23,10 +23,10 @@ def run_link(
     knell: Knell, say: Callable[[str], None], *, tied: bool, env: Mapping[str, str]
 ) -> None:
     """`tied`: ends when standard input closes, as it does when the watch that started it dies."""
-    lock = _only_one(knell.fleet.files.lock)
     host = ThisHost(knell)
     pace = {what: float(env[name]) for what, name in PACE.items() if env.get(name)}
-    link = knell.fleet.link(host, pace)
+    link = knell.fleet.link(host, pace)  # refused where there is no fleet, and no place for a lock
+    lock = _only_one(knell.fleet.files.lock)
     ended, told = _ending_signals(), "?"
     stdin = sys.stdin.fileno() if tied else -1
     try:

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from knell.api import Knell
+from knell.core.codes import Code
 from knell.core.errors import AskerError, BadParameter, BadRequest, KnellError
 from knell.core.fleet.target import is_far
 from knell.core.inputs import checked
@@ -182,6 +183,10 @@ class WebApp:
             given = body_values("/api/session", await request.body())
         except BadParameter as error:
             return error_answer(400, error.code, str(error))
+        agent = await self._in_thread(lambda knell: self._agent_behind(knell, request))
+        if agent:
+            text = f"this acts for the operator, and {agent} is no operator"
+            return error_answer(403, Code.INSIDE_AN_AGENT, text)
         secret = self.sessions.open(given["token"])
         if not secret:
             text = "this link was used before, or is of an older server"
@@ -194,6 +199,15 @@ class WebApp:
             samesite="strict", secure=self.names.secure,
         )  # fmt: skip
         return answer
+
+    def _agent_behind(self, knell: Knell, request: Request) -> str:
+        """An agent that found the address, on a screen for one, must not use it up: it works once,
+        and whoever opens it is taken for the operator from then on."""
+        client, port = request.client, int((request.scope.get("server") or ("", 0))[1] or 0)
+        agent = knell.server.agent_behind(client.port, port) if client else ""
+        if agent:
+            knell.server.note_refusal(f"{agent} opened the address of knell web", "web")
+        return agent
 
     async def new_link(self, _: Request) -> Response:
         return JSONResponse({"address": f"{self.names.address}/#{self.sessions.new_link()}"})

@@ -13,6 +13,7 @@ from pathlib import Path
 import uvicorn
 
 from knell.api import Knell
+from knell.core.authority import PROVE
 from knell.core.codes import Code
 from knell.core.environment import without_caller
 from knell.core.errors import Refused
@@ -49,6 +50,9 @@ def check_outside(options: WebOptions) -> None:
                 "the operator starts it, outside of every agent",
                 code=Code.INSIDE_AN_AGENT,
             )
+        if caller.doubt and not options.readonly:  # the agent may end, and the server would go on
+            why = f"it is not proven who starts it: {caller.doubt}"
+            raise Refused(why, PROVE, code=Code.CALLER_UNPROVEN)
         knell.list()
         if options.fleet:
             knell.fleet.check_operator()

@@ -11,11 +11,11 @@ import os
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
-from knell.core.authority import OPERATOR, PROVE, Caller
+from knell.core.authority import OPERATOR, PROVE, UNPROVEN, Caller
 from knell.core.codes import Code
 from knell.core.environment import TOKEN
 from knell.core.errors import Refused, StoreFailed
-from knell.core.process import Gone, Unknown
+from knell.core.process import KEEPER, Gone, Unknown
 from knell.core.seal import digest_of, token_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     Seen = Mapping[ProcessId, Alive | Gone | Unknown]
 
-UNPROVEN = "unproven"
 REAPERS = ("systemd", "init")  # to whom the kernel gives processes that lost their parent
 # Programs that start a command for every process that asks them to.
 MULTIPLEXERS = ("tmux: server", "kitty", "wezterm-gui", "wezterm-mux-ser", "screen", "zellij")
@@ -42,7 +41,8 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
     if world.acting_as is not None:
         return world.acting_as
     live = world.store.runs.live() if live is None else live
-    here = [run for run in live if run.host == world.host]
+    # Anything can set KNELL_HOST: what bears another host's name may be of this boot all the same.
+    here = [run for run in live if run.host == world.host or _began_in_this_boot(world, run)]
     chain, inside = world.processes.lineage(), world.processes.cgroup_run()
     if above := _runs_above(world, chain, here):
         return _agent(above, live)
@@ -59,7 +59,19 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
         or _orphaned(world, here, chain, seen)
         or _opened_by_command(world, here, chain)
     )
+    if not doubt and (
+        inside or world.env.get("KNELL_RUN") or KEEPER in (one.name for one in chain)
+    ):
+        from knell.life.base.elsewhere import caller_elsewhere, run_elsewhere
+
+        return caller_elsewhere(world, run_elsewhere(world, chain))
     return Caller(UNPROVEN, doubt=doubt) if doubt else Caller(OPERATOR)
+
+
+def _began_in_this_boot(world: World, run: Run) -> bool:
+    known = run.keeper or run.process or run.owner
+    boot = world.processes.me().boot.partition("/")[0]
+    return known is not None and known.boot.partition("/")[0] == boot
 
 
 def asker(world: World) -> Caller:
@@ -177,11 +189,14 @@ def _opened_by_command(world: World, here: Sequence[Run], chain: Sequence[Ancest
     if not server:
         return ""
     first = chain[server - 1]
-    older = [run for run in here if run.process and run.process.start <= first.start]
-    if not older or any(_is_shell(world.processes.argv(one.pid)) for one in chain[1:server]):
+    if any(_is_shell(world.processes.argv(one.pid)) for one in chain[1:server]):
         return ""
+    older = [run for run in here if run.process and run.process.start <= first.start]
+    from knell.life.base.elsewhere import older_agent
+
+    agent = f"'{older[0].agent}'" if older else older_agent(world, first)
     terminal = names[server].partition(":")[0]
-    return f"{terminal} started it as a command, and '{older[0].agent}' may have asked for that"
+    return f"{terminal} started it as a command, and {agent} may have asked for that" * bool(agent)
 
 
 def _is_shell(argv: Sequence[str]) -> bool:

@@ -171,9 +171,9 @@ def _record(
     kept = kept_orphans(run, journal, agent.tag if agent else "")
     receipt = world.store.endings.end(run, receipt, kept)
     if agent and agent.restart > 0:
-        from knell.life.base.restart_plans import forget_unless_restarted
+        from knell.life.base.restart_plans import forget_unneeded
 
-        forget_unless_restarted(world, agent, run.id)
+        forget_unneeded(world)
     return receipt
 
 

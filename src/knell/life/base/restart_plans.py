@@ -11,6 +11,7 @@ from knell.core.run import Ending, Run
 
 SPAWNER_DIED = "the process that started it died"
 RESTART = "restart"  # why a run was stopped that `restart` is about to start again
+IN_HAND = 60.0  # seconds that a restart by hand may take
 LAST_LINES = 5  # of its screen: what scrolled up earlier did not end it
 
 
@@ -57,8 +58,17 @@ def call_off(world: World, runs: Sequence[Run], by: str) -> None:
         if decided.get(run.id, PlanState.PLANNED) != PlanState.PLANNED or run.host != world.host:
             continue
         plan = RestartPlan(run.id, run.agent, PlanState.REFUSED, f"called off by {by}")
-        if world.store.restarts.record(plan):
-            forget_environment(world, run)
+        world.store.restarts.record(plan)
+    forget_unneeded(world)
+
+
+def in_hand(world: World, run: Run) -> bool:
+    """Stopped a moment ago by `restart`, which is about to start it and needs its environment."""
+    by_restart = run.ending is not None and run.ending.reason == RESTART
+    return by_restart and abs(world.seconds() - seconds_of(run.ended_at)) < IN_HAND
+
+
+# -- what it was started with ------------------------------------------------------------------
 
 
 def kept_environment(world: World, run: Run) -> dict[str, str] | None:
@@ -70,35 +80,61 @@ def kept_environment(world: World, run: Run) -> dict[str, str] | None:
     return kept_environment(world, before) if before else None
 
 
-def forget_environment(world: World, run: Run) -> None:
-    """Of a run that was replaced, or stays ended."""
-    world.keepers.forget_environment(world.rundir(run.id))
-    forget_earlier(world, run)
-
-
-def forget_earlier(world: World, run: Run) -> None:
-    """Of earlier runs that still have theirs, because the process that replaced them was killed.
-    A run that never began has none of its own, and then the one before it may still have one."""
-    before = world.store.runs.run(run.restarted_from) if run.restarted_from else None
-    if before is None:
-        return
-    kept = world.keepers.kept_environment(world.rundir(before.id))
-    if kept is not None or before.process is None:
-        forget_environment(world, before)
-
-
 def forget_after(world: World, cases: list[Case]) -> list[Case]:
     """A step of endings (knell/start_end_steps.py)."""
-    for case in cases:
-        forget_unless_restarted(world, case.agent, case.run.id)
+    forget_unneeded(world)
     return cases
 
 
-def forget_unless_restarted(world: World, agent: Agent, run_id: str) -> None:
-    """Deletes what the ended run was started with, which holds the API keys of the person who
-    started it, unless the watch or a restart by hand will start it again with that."""
-    run = world.store.runs.run(run_id)
-    if run is None or run.live or run.ending is None or run.ending.reason == RESTART:
-        return
-    if make_plan(world, agent, run, run.ending).decision == PlanState.REFUSED:
-        forget_environment(world, run)
+def forget_unneeded(world: World, *, everywhere: bool = False) -> None:
+    """Deletes what runs were started with, which holds the API keys of the person who started
+    them, unless the run lives or its agent will be started again with that.
+
+    It looks at what is there, not at what was just done: whoever was killed before it could forget
+    is made up for by the next one who comes here. `everywhere` as in `kept_environments`."""
+    kept = world.keepers.kept_environments(world.rundir(""), everywhere=everywhere)
+    runs = {id: world.store.runs.run(id) for id in kept}
+    needed = {
+        id for agent in {run.agent for run in runs.values() if run} for id in _needed(world, agent)
+    }
+    for id, run in runs.items():
+        # A run that is not on record and has a directory may be one that a lost store knew.
+        known = run.host == world.host if run else not world.disk.is_directory(world.rundir(id))
+        if known and id not in needed:
+            world.keepers.forget_environment(world.rundir(id))
+
+
+def forget_everywhere(world: World) -> None:
+    """The same, and what other secrets an ended run was to leave no trace of."""
+    forget_unneeded(world, everywhere=True)
+    for id in world.keepers.undiscarded(world.rundir("")):
+        run = world.store.runs.run(id)
+        if run and not run.live and run.host == world.host:
+            world.keepers.discard(world.rundir(id))
+
+
+def _needed(world: World, agent: str) -> list[str]:
+    """The run whose environment the agent's newest run uses or will be started again with; and
+    those before it, as far as they would stand in for it."""
+    run = world.store.runs.newest_of(agent)
+    if run is None or not (run.live or _comes_back(world, run)):
+        return []
+    needed = [run.id]
+    while run and run.process is None and run.restarted_from not in ("", *needed):
+        if world.keepers.kept_environment(world.rundir(run.id)) is not None:
+            break
+        needed.append(run.restarted_from)
+        run = world.store.runs.run(run.restarted_from)
+    return needed
+
+
+def _comes_back(world: World, run: Run) -> bool:
+    """Whether an ended run will be started again, as far as that is decided or would be now."""
+    decided = {plan.run: plan.decision for plan in world.store.restarts.plans()}
+    if run.id in decided:
+        return decided[run.id] == PlanState.PLANNED
+    agent = world.store.runs.agent(run.agent)
+    if agent is None or run.ending is None:
+        return False
+    plan = make_plan(world, agent, run, run.ending)
+    return in_hand(world, run) or plan.decision == PlanState.PLANNED

@@ -12,6 +12,7 @@ from knell.core.process import Gone, ProcessId
 from knell.core.run import Ending, Outcome, Place, Run, State
 from knell.core.teams import Team
 from knell.life.base.members import processes_of
+from knell.life.base.restart_plans import forget_everywhere
 from knell.life.base.take_in import born
 
 LOST = Ending(Outcome.LOST, "knell", "the store was lost", "its end is not on record")
@@ -22,7 +23,9 @@ def repair(world: World) -> Restored:
     try:
         world.store.check()
         world.store.runs.newest()  # every record can be read
-        return restore_runs(world, world.store)
+        restored = restore_runs(world, world.store)
+        forget_everywhere(world)
+        return restored
     except StoreFailed as error:
         if error.code is not Code.STORE_DAMAGED:
             raise

@@ -68,6 +68,7 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
         from knell.life.base.put_away import put_away
         from knell.life.base.receipts import record_end
 
+        world.keepers.take_back_order(world.rundir(run.id))  # first: nobody comes back to the ended
         receipt = record_end(world, run, journal)
         world.keepers.discard(world.rundir(run.id))
         give_up_leaf(world, run)

@@ -10,6 +10,7 @@ from knell.core.ports.world import World
 from knell.core.receipt import Receipt
 from knell.life.base.authority import check_operator
 from knell.life.base.put_away import put_leftovers_away
+from knell.life.base.restart_plans import forget_everywhere
 
 DAY = 86400.0
 Export = Callable[[Receipt], None]
@@ -59,6 +60,7 @@ def prune(
             return Pruned(before, (), 0, (*kept, *(f"{run}: {why}" for run in removed)))
         world.store.pruning.forget(removed, before)
     if not dry_run:
+        forget_everywhere(world)
         put_leftovers_away(world)
     return Pruned(before, tuple(removed), size, tuple(kept))
 

@@ -137,6 +137,10 @@ def is_below(world: World, who: Caller, pid: int) -> bool:
     """Whether the process was started below the run that asks."""
     run = world.store.runs.run(who.run) if who.run else None
     own = {process.pid for process in processes_of(run)} if run else set[int]()
+    if who.elsewhere:
+        from knell.life.base.elsewhere import is_below_keeper
+
+        return is_below_keeper(world, pid)
     return not own.isdisjoint(world.processes.ancestors_of(pid))
 
 

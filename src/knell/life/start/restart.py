@@ -15,7 +15,7 @@ from knell.core.restart import (
     PlanState,
     RestartPlan,
 )
-from knell.core.run import Ending, Run
+from knell.core.run import Run
 from knell.core.selector import Candidate
 from knell.core.stop_plan import StopOptions
 from knell.life.base.authority import check_agents
@@ -23,8 +23,7 @@ from knell.life.base.caller import caller
 from knell.life.base.conversation import find_conversation
 from knell.life.base.restart_plans import (
     RESTART,
-    forget_earlier,
-    forget_environment,
+    in_hand,
     make_plan,
     seconds_of,
 )
@@ -52,8 +51,6 @@ from knell.life.start.start_place import (
     continues_headless,
     place_to_restart_in,
 )
-
-IN_HAND = 60.0  # seconds that a restart by hand may take
 
 
 class RestartWish(NamedTuple):
@@ -94,7 +91,7 @@ def restart(world: World, wish: RestartWish) -> Restarted:
         spawned, resumed = start_again(world, agent, last, again)
     except KnellError as error:
         if not isinstance(error, StillRunning):  # else another process is just starting it
-            forget_environment(world, last)
+            world.keepers.forget_environment(world.rundir(last.id))
         raise
     return Restarted(spawned, receipt, resumed)
 
@@ -174,21 +171,12 @@ def plan_restarts(world: World) -> list[RestartPlan]:
     for name, run in world.store.runs.newest().items():
         if name not in wanted or run.host != world.host:
             continue
-        if run.process is not None:  # it has an environment of its own by now
-            forget_earlier(world, run)
-        if run.live or run.id in decided or run.ending is None or _in_hand(world, run, run.ending):
+        if run.live or run.id in decided or run.ending is None or in_hand(world, run):
             continue
         plan = make_plan(world, wanted[name], run, run.ending)
-        if plan.decision == PlanState.REFUSED:
-            forget_environment(world, run)
         if world.store.restarts.record(plan):
             plans.append(plan)
     return plans
-
-
-def _in_hand(world: World, run: Run, ending: Ending) -> bool:
-    """Stopped a moment ago by `restart`, which is about to start it and needs its environment."""
-    return ending.reason == RESTART and abs(world.seconds() - seconds_of(run.ended_at)) < IN_HAND
 
 
 def start_due(world: World) -> list[tuple[RestartPlan, Spawned | KnellError]]:
@@ -201,7 +189,6 @@ def start_due(world: World) -> list[tuple[RestartPlan, Spawned | KnellError]]:
         if world.store.runs.of(last.agent)[0].id != last.id:
             late = plan._replace(decision=PlanState.REFUSED, why="it was started meanwhile")
             world.store.restarts.record(late)
-            forget_environment(world, last)
             continue
         try:
             again = Again(resume=True, attempt=plan.attempt, by_hand=False)
@@ -212,7 +199,6 @@ def start_due(world: World) -> list[tuple[RestartPlan, Spawned | KnellError]]:
             raise  # nothing was decided: the next round tries again
         except KnellError as error:
             world.store.restarts.record(plan._replace(decision=PlanState.FAILED, why=str(error)))
-            forget_environment(world, last)
             done.append((plan, error))
         else:
             done.append((plan, spawned))

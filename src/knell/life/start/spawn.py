@@ -20,7 +20,7 @@ from knell.core.serving import serving_of
 from knell.life.base.authority import check_may_start_in
 from knell.life.base.caller import caller, give_token
 from knell.life.base.conversation import root_in
-from knell.life.base.restart_plans import forget_environment, kept_environment
+from knell.life.base.restart_plans import forget_unneeded, kept_environment
 from knell.life.base.take_in import take_in_journals
 from knell.life.start.confirm import await_stay, confirm_birth, free_name, record_failure
 from knell.life.start.installed import check_installed
@@ -96,7 +96,6 @@ def begin(
 ) -> Spawned:
     """Writes the run down, starts it, and sees it alive."""
     check_words(agent, argv)
-    replaced = world.store.runs.of(agent.name)[:1]
     terminal = world.place(agent.place)
     agent = agent._replace(conversation_root=root_in(world, agent, env))
     world.store.runs.add(agent, run)
@@ -123,8 +122,7 @@ def begin(
     seconds = world.settings.spawn_timeout if options.startup is None else options.startup
     journal = await_stay(world, rundir, world.keepers.await_birth(birth, seconds), options.stay)
     run = confirm_birth(world, run._replace(place=place), journal)
-    for last in replaced:
-        forget_environment(world, last)
+    forget_unneeded(world)
     return Spawned(agent, run)
 
 
@@ -140,15 +138,13 @@ def start_here(
 ) -> NoReturn:
     """Becomes the keeper of that run of the agent."""
     check_words(agent, argv)
-    replaced = world.store.runs.of(agent.name)[:1]
     agent = agent._replace(conversation_root=root_in(world, agent, world.env))
     world.store.runs.add(agent, run)
     try:
         _, birth = prepare_keeper(world, agent, run, argv, grace, world.env)
     except (KnellError, OSError) as error:
         raise record_failure(world, run, error) from error
-    for last in replaced:
-        forget_environment(world, last)
+    forget_unneeded(world)
     os.close(birth.fifo)
     world.store.close()
     world.keepers.become_keeper(world.rundir(run.id))
@@ -237,6 +233,7 @@ def check_words(agent: Agent, argv: tuple[str, ...]) -> None:
 
 
 def new_run(world: World, agent: Agent, place: Place, after: Run | None = None) -> Run:
+    who = caller(world)
     run = Run(
         id=world.new_id(),
         agent=agent.name,
@@ -244,7 +241,7 @@ def new_run(world: World, agent: Agent, place: Place, after: Run | None = None) 
         state=State.SPAWNING,
         place=place,
         started_at=world.now(),
-        parent=caller(world).run,
+        parent=who.run or who.elsewhere,
         owner=world.processes.me(),
         task=agent.task,
     )

@@ -24,7 +24,7 @@ from knell.core.watch_report import Drift, Trouble, WatchReport
 from knell.life.backends.reap import reap_unused
 from knell.life.base.caller import caller
 from knell.life.base.members import forget_dead, never_came, processes_of
-from knell.life.base.restart_plans import SPAWNER_DIED
+from knell.life.base.restart_plans import SPAWNER_DIED, forget_unneeded
 from knell.life.base.restore import backup_age
 from knell.life.base.take_in import take_in_journals
 from knell.life.end.cleanup import sweep_sessions
@@ -151,6 +151,7 @@ class WatchLoop:
         self._try(lambda: stop_cut_off(world, BY))
         self._try(self._judge)
         self._try(self._restart)
+        self._try(lambda: forget_unneeded(world))
         self._try(lambda: world.store.watch.record_round(world.host, world.processes.me()))
         yield from self._news(drifts)
 
@@ -160,6 +161,7 @@ class WatchLoop:
         self._try(lambda: take_in_journals(self.world))
         self._try(self._tidy)
         self._try(self._restart)
+        self._try(lambda: forget_unneeded(self.world))
         yield from self._news(())
 
     # -- the steps ----------------------------------------------------------------------------

@@ -9,7 +9,6 @@ when one of many ends (`Exits`), what is known of it (`argv_of`, `stamp_of`, `en
 from __future__ import annotations
 
 import errno
-import functools
 import os
 import select
 from typing import TYPE_CHECKING
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING
 from knell.core.errors import WorldError
 from knell.core.process import Alive, Ancestor, Gone, ProcessId, Unknown
 from knell.processes.os import proc
-from knell.processes.os.proc import Process, argv_of, number_of, pids, read, signal, stat_of
+from knell.processes.os.linux_boot import MOUNT_IT, boot_id, here, my_number, pids
+from knell.processes.os.proc import Process, argv_of, number_of, read, signal, stat_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -34,8 +34,8 @@ ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
 HIDDEN = "/proc hides it from this process (hidepid), so it cannot be told whether it lives"
 STRANGE_PROC = "/proc shows another PID namespace than the one that this command is in"
 
-boot_id = functools.cache(proc.boot_id)
-here = functools.cache(lambda: proc.here(boot_id()))
+TWO_BOOTS = "the boot's id is another one, yet a process of its number and start is there"
+
 open_process, send, DENIED = os.pidfd_open, proc.send_through, proc.DENIED
 environment_of, printable, close = proc.environment_of, proc.printable, os.close
 
@@ -45,8 +45,8 @@ environment_of, printable, close = proc.environment_of, proc.printable, os.close
 
 def identify(pid: int) -> ProcessId | None:
     """The full identity of the process that has this pid now; None when none has."""
-    if os.readlink("/proc/self") != str(os.getpid()):
-        raise WorldError(STRANGE_PROC, "mount it anew, as `unshare --mount-proc` does")
+    if my_number() != os.getpid():
+        raise WorldError(STRANGE_PROC, MOUNT_IT)
     try:
         fd = os.pidfd_open(pid)
     except OSError:
@@ -65,19 +65,14 @@ def me() -> ProcessId:
     return found
 
 
-def my_number() -> int:
-    """As /proc has it: in a PID namespace without a /proc of its own, getpid() gives another."""
-    return int(os.readlink("/proc/self"))
-
-
 def look(process: ProcessId) -> Alive | Gone | Unknown:
     """Whether exactly that process lives. A zombie is dead, though it is not reaped."""
-    if process.boot != here():
-        return _look_elsewhere(process)
     try:
+        if process.boot != here():
+            return _look_elsewhere(process)
         stat = stat_of(process.pid)
-    except OSError as error:
-        return Unknown(error.strerror or "cannot look")
+    except (OSError, WorldError) as error:
+        return Unknown(getattr(error, "strerror", "") or str(error) or "cannot look")
     if stat is None:
         return Unknown(HIDDEN) if proc.is_hidden(process.pid) else Gone("exited")
     if stat.start != process.start:
@@ -107,7 +102,9 @@ def _look_elsewhere(process: ProcessId) -> Alive | Gone | Unknown:
     """A look at a process of another boot, or of another PID namespace. Only a namespace around
     that one shows it, under another number; the first one is around all others."""
     if process.boot.partition("/")[0] != boot_id():
-        return Gone("rebooted")
+        # A file can be mounted over the boot's id: what looks the same may be the same.
+        stat = stat_of(process.pid)
+        return Unknown(TWO_BOOTS) if stat and stat.start == process.start else Gone("rebooted")
     found = _found_inside(process)
     if found:
         seen = look(found)

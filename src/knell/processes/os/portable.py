@@ -65,7 +65,7 @@ def me() -> ProcessId:
 def look(process: ProcessId) -> Alive | Gone | Unknown:
     """Whether exactly that process lives. A zombie is dead, though it is not reaped."""
     if process.boot != here():
-        same_boot = process.boot.partition("/")[0] == boot_id()
+        same_boot = process.boot.partition("/")[0] == boot_id() or not boot_id()
         return Unknown(ELSEWHERE) if same_boot else Gone("rebooted")
     try:
         stat = stat_of(process.pid)
