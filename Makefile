@@ -17,7 +17,7 @@ $(shell test -x $(BIN)/python || rm -f $(VENV)/.base $(VENV)/.dev $(VENV)/.fleet
 
 # What runs on macOS only, or there too: checked once more as for that system.
 ON_DARWIN := $(addprefix src/knell/processes/os/,darwin.py portable.py portable_proc.py portable_use.py panes.py) \
-	$(addprefix src/knell/processes/keeper/,ledger.py machine.py)
+	$(addprefix src/knell/processes/keeper/,ledger.py machine.py sightings.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo fleet-demo test test-as-user e2e chaos mutants check check-page bench docs site package fix clean

@@ -1,8 +1,9 @@
 """Runs knell or a keeper and holds it still right before one call; stdlib only, for it runs alone.
 
-`python holder.py ROOM CALL INSIDE PROGRAM…` stops before the function INSIDE calls CALL about the
-pid that is written in ROOM/whom, says so by ROOM/held, and goes on once there is ROOM/go. PROGRAM
-is `knell` with its words, or the path of a script with its own.
+`python holder.py ROOM CALLS INSIDE PROGRAM…` stops before a function of INSIDE calls one of CALLS,
+both with commas between them, about the pid that is written in ROOM/whom; says so by ROOM/held, and
+goes on once there is ROOM/go. PROGRAM is `knell` with its words, or the path of a script with its
+own. Each layer of processes has calls of its own: of the kernel, or of psutil.
 """
 
 import os
@@ -24,13 +25,16 @@ def pid_meant(frame: FrameType) -> int:
     return told.get("pid", 0)
 
 
-def hold(room: str, call: str, inside: str) -> None:
+def hold(room: str, calls: str, inside: str) -> None:
+    names = calls.split(",")
+
     def watch(frame: FrameType, event: str, called: Any) -> None:
-        if event != "c_call" or called.__name__ != call:
+        name = called.__name__ if event == "c_call" else frame.f_code.co_name
+        if event not in ("call", "c_call") or name not in names:
             return
         # knell reaches the system through a module of its own: the caller of that one counts.
         frames = [each for each in (frame, frame.f_back) if each]
-        if inside not in [each.f_code.co_name for each in frames]:
+        if not set(inside.split(",")) & {each.f_code.co_name for each in frames}:
             return
         whom = os.path.join(room, "whom")
         if os.path.exists(whom) and not os.path.exists(os.path.join(room, "held")):
@@ -49,15 +53,15 @@ def wait(room: str) -> None:
 
 
 def main() -> None:
-    room, call, inside, program, *words = sys.argv[1:]
+    room, calls, inside, program, *words = sys.argv[1:]
     sys.argv = [program, *words]
     if program == "knell":
         from knell.faces.cli import main as knell
 
-        hold(room, call, inside)
+        hold(room, calls, inside)
         knell()
     else:
-        hold(room, call, inside)
+        hold(room, calls, inside)
         runpy.run_path(program, run_name="__main__")
 
 

@@ -23,12 +23,14 @@ from chaos.small_range import (
 )
 from house import House, alive, eventually, open_house, state_and_parent
 from house import pids as all_pids
+from knell.processes.os import system
 from scenes import SLEEPS, Played, adopted, number, started
 from shared_server import Lab
 
 REAPS = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"  # a dead child's number is free at once
 IGNORES = "[signal.signal(n, signal.SIG_IGN) for n in (1, 15)]\n"
 APART = "child({}, session=True)\ntell()\nsleep()"
+SENDS = "send,send_through"  # how the function is called that signals a process
 BEGINNINGS = {"kept": started, "adopted": adopted}
 
 
@@ -63,8 +65,8 @@ class Scene:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def held(self, call: str, inside: str, *words: str) -> "subprocess.Popen[str]":
-        argv = self.room.argv(call, inside, "knell", *words)
+    def held(self, moment: str, inside: str, *words: str) -> "subprocess.Popen[str]":
+        argv = self.room.argv(moment, inside, "knell", *words)
         process = self.begun(*argv)
         self.room.await_held()
         return process
@@ -185,29 +187,34 @@ def a_pane(scene: Scene) -> None:
 # -- between the look and the signal ---------------------------------------------------------------
 
 
-def while_knell_stands_still(scene: Scene, whose: str, call: str) -> None:
+def while_knell_stands_still(scene: Scene, whose: str, moment: str) -> None:
     """Before it opens the process it has looked up, and before it signals what it has opened."""
     body = REAPS + APART.format("SLEEP")
     luna = started(scene.house, body) if whose == "keeper" else adopted(scene.house, body)
     child = only_child(luna.pid)
     pid = {"keeper": luna.keeper, "agent": luna.pid, "child": child}[whose]
     scene.room.whom(pid)
-    inside = {"pidfd_open": "open_verified", "pidfd_send_signal": "send"}[call]
-    process = scene.held(call, inside, "kill", "luna", "--grace", "1", "--json")
+    inside = {"open": "open_verified", "signal": SENDS}[moment]
+    process = scene.held(moment, inside, "kill", "luna", "--grace", "1", "--json")
     if whose == "keeper":
         vacate(luna.keeper)
         vacate(luna.pid)  # else nobody could get the number of its session
     scene.taken(pid, "leads")
     scene.room.go()
     receipt = receipt_of(finished(process))
-    ended_well(receipt)
+    if (whose, moment, luna.run.cgroup) == ("agent", "open", ""):
+        # Nobody had looked yet, and no cgroup holds its child: that escapes (docs/promise.md).
+        assert (receipt["result"], receipt["proof"]) == ("already_ended", "none_found"), receipt
+        vacate(child)
+    else:
+        ended_well(receipt)
     assert all(is_free(one) for one in (luna.pid, child) if one != pid)
-    if call == "pidfd_open":
+    if moment == "open":
         assert pid not in told(receipt)
 
 
-def while_its_keeper_stands_still(scene: Scene, call: str) -> None:
-    with keepers_held(scene.room, call, "send"):
+def while_its_keeper_stands_still(scene: Scene, moment: str) -> None:
+    with keepers_held(scene.room, moment, SENDS):
         luna = started(scene.house, REAPS + IGNORES + APART.format("SLEEP"))
     child = only_child(luna.pid)
     scene.room.whom(child)
@@ -217,7 +224,7 @@ def while_its_keeper_stands_still(scene: Scene, call: str) -> None:
     scene.room.go()
     receipt = receipt_of(finished(process))
     ended_well(receipt)
-    assert receipt["proof"] == "proven"
+    assert receipt["proof"] == ("proven" if system.LAYER == "linux" else "none_found")
     assert is_free(luna.pid)
 
 
@@ -229,7 +236,7 @@ def while_a_pane_is_adopted(scene: Scene) -> None:
     pane, pid = house.tmux("list-panes", "-a", "-F", "#{pane_id} #{pane_pid}").split()
     scene.room.whom(int(pid))
     words = ("adopt", pane, "--tmux-server", "test", "--name", "luna")
-    process = scene.held("pidfd_open", "identify", *words)
+    process = scene.held("open", "identify", *words)
     scene.taken(int(pid))
     scene.room.go()
     done = finished(process)
@@ -275,7 +282,7 @@ def whoever_asked_first(scene: Scene) -> None:
     """It died over the ending; who has its number now neither holds that up nor is hurt."""
     luna = started(scene.house, SLEEPS)
     scene.room.whom(luna.keeper)
-    process = scene.held("pidfd_send_signal", "send", "kill", "luna")
+    process = scene.held("signal", SENDS, "kill", "luna")
     process.kill()
     process.communicate()
     scene.taken(process.pid)

@@ -23,6 +23,12 @@ RESERVED = 300
 TRIES = 20
 OWN_RANGE = (6, 14)  # since then each namespace has a pid_max of its own
 HERE = Path(__file__).resolve().parent
+# The first call with which a layer opens a process, or signals one that it has opened: Linux has
+# pidfds; the portable layer looks once more, because its handle is a name and holds nothing.
+MOMENTS = {
+    "open": "pidfd_open,look,live_process,stat_of",
+    "signal": "pidfd_send_signal,look,live_process",
+}
 
 
 # -- from outside ----------------------------------------------------------------------------------
@@ -147,14 +153,14 @@ class Room(NamedTuple):
     def go(self) -> None:
         (self.path / "go").touch()
 
-    def argv(self, call: str, inside: str, *program: str) -> list[str]:
-        return [str(HERE / "holder.py"), str(self.path), call, inside, *program]
+    def argv(self, moment: str, inside: str, *program: str) -> list[str]:
+        return [str(HERE / "holder.py"), str(self.path), MOMENTS[moment], inside, *program]
 
 
 @contextlib.contextmanager
-def keepers_held(room: Room, call: str, inside: str) -> Iterator[None]:
-    """A keeper that is started in here stands still at that call, once it is told whom."""
-    holding = " ".join(room.argv(call, inside))
+def keepers_held(room: Room, moment: str, inside: str) -> Iterator[None]:
+    """A keeper that is started in here stands still at that moment, once it is told whom."""
+    holding = " ".join(room.argv(moment, inside))
     wrapper = room.path / "python"
     wrapper.write_text(
         f"""#!/bin/sh

@@ -29,14 +29,14 @@ BEFORE: Sequence[Words] = (
     ("a_shared_server",),
 )
 HELD: Sequence[Words] = (
-    ("while_knell_stands_still", "keeper", "pidfd_open"),
+    ("while_knell_stands_still", "keeper", "open"),
     *(
-        ("while_knell_stands_still", whose, call)
+        ("while_knell_stands_still", whose, moment)
         for whose in ("agent", "child", "keeper")
-        for call in ("pidfd_open", "pidfd_send_signal")
+        for moment in ("open", "signal")
     ),
-    ("while_its_keeper_stands_still", "pidfd_open"),
-    ("while_its_keeper_stands_still", "pidfd_send_signal"),
+    ("while_its_keeper_stands_still", "open"),
+    ("while_its_keeper_stands_still", "signal"),
 )
 RUNGS: Sequence[Words] = (
     ("between_the_rungs", "adopted", "leaves"),

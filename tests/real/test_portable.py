@@ -3,12 +3,14 @@
 import pytest
 
 from chaos.small_range import played as played_with_few_numbers
+from chaos.test_pid_reuse import ASKING, BEFORE, HELD, MEANT, RUNGS, Words
+from every_verb import SERVING
+from knell.api.habits import ESCAPES as DOCUMENTED
 from knell.api.habits import HABITS
+from knell.faces.cli.group import VERBS
 from portable_scenes import played
 
-# What it cannot find (docs/promise.md): who loses its parent before anybody looked, made a session
-# of its own and emptied its environment.
-ESCAPES = {"scrubbed_daemon", "root_dead_scrubbed"}
+ESCAPES = {name.replace("-", "_") for name in DOCUMENTED}
 SAMPLE = (
     ("daemon", "headless"),
     ("root_dead", "headless"),
@@ -52,6 +54,11 @@ def test_every_verb_works() -> None:
     told = played("every_verb")
     assert told["failed"] == {}
     assert "luna-2" in told["left"]
+    assert {*told["said"], *SERVING, "demo"} == set(VERBS)
+
+
+def test_the_demo_takes_away_what_escaped_and_says_what_may() -> None:
+    assert played("demo") == {"code": 0, "left": [], "says": True}
 
 
 def test_panes_of_others_in_the_agents_tmux_server_live_on() -> None:
@@ -59,41 +66,39 @@ def test_panes_of_others_in_the_agents_tmux_server_live_on() -> None:
     assert told == {"others": True, "own": False, "server": True, "kept": True}
 
 
+def test_a_server_with_panes_of_another_run_lives_on() -> None:
+    told = played("a_server_that_another_run_uses")
+    assert told == {"ended": True, "panes": True, "nova": True}
+
+
+def test_of_a_server_that_was_started_later_the_agent_loses_only_its_own_session() -> None:
+    told = played("a_server_that_came_later")
+    assert told == {"others": True, "own": False, "server": True}
+
+
 def test_a_run_of_the_other_layer_is_seen_and_ended() -> None:
     """An agent that was started under Linux's own layer is the same process under this one."""
     assert played("born_under_the_other_layer") == {"state": "running", "alive": False}
 
 
-@pytest.mark.parametrize(
-    "scene", [("a_keeper_and_its_agent", "leaves"), ("an_adopted_agent",), ("a_child", "kept")]
+SHARPEST: tuple[Words, ...] = (
+    *BEFORE[:3],
+    ("while_knell_stands_still", "child", "signal"),
+    ("while_a_pane_is_adopted",),
 )
+SCENES = tuple(dict.fromkeys(map(tuple, (*BEFORE, *HELD, *RUNGS, *MEANT, *ASKING))))
+
+
+@pytest.mark.parametrize("scene", SHARPEST)
 def test_whoever_got_a_dead_agents_number_is_not_hit(
-    scene: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    scene: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KNELL_PROCESSES", "portable")
     played_with_few_numbers(*scene)
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize(
-    "scene",
-    [
-        ("a_child", "adopted"),
-        ("a_keeper_and_its_agent", "leads"),
-        ("everything",),
-        ("a_pane",),
-        ("a_shared_server",),
-        ("between_the_rungs", "adopted", "leaves"),
-        ("between_the_rungs", "adopted", "leads"),
-        ("between_the_rungs", "kept", "leads"),
-        ("the_number_that_is_named",),
-        ("while_a_pane_is_adopted",),
-        ("a_shell_with_a_keepers_number",),
-        ("whoever_asked_first",),
-    ],
-)
-def test_nor_is_one_in_any_other_scene(
-    scene: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("scene", [scene for scene in SCENES if scene not in SHARPEST])
+def test_nor_is_one_in_any_other_scene(scene: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KNELL_PROCESSES", "portable")
     played_with_few_numbers(*scene)

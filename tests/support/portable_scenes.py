@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from every_verb import every_verb
 from house import House, alive, become_subreaper, descendants, eventually, open_house, told
 from knell.api.habits import HOPPER, OBEDIENT
 from scenes import started
@@ -59,42 +60,6 @@ def habit(house: House, name: str, place: str) -> dict[str, Any]:
     }
 
 
-def every_verb(house: House) -> dict[str, Any]:
-    """A life told by the command line, each verb once: what failed."""
-    failed: dict[str, str] = {}
-
-    def says(*words: str, code: int = 0, has: str = "") -> str:
-        done = house.run(*words)
-        if done.returncode != code or has not in done.stdout + done.stderr:
-            failed[" ".join(words)] = f"{done.returncode}: {done.stdout}{done.stderr}"[-600:]
-        return done.stdout
-
-    sleeper = house.script(OBEDIENT)
-    for name in ("luna", "luna-2", "nova"):
-        says("spawn", "--in", "headless", "--name", name, "--", *sleeper, has=name)
-    outsider = house.process(*sleeper)
-    says("adopt", str(outsider.pid), "--name", "vega", has="vega")
-    says("list", has="luna-2")
-    for verb in ("show", "tree", "logs", "explain", "path"):
-        says(verb, "luna")
-    for verb in ("status", "stalled", "events", "night", "prune"):
-        says(verb)
-    says("doctor", has="none found")
-    says("watch", "--once")
-    says("kill", "--dry-run", "luna", has="luna")
-    says("kill", "luna", has="none found")
-    says("stop", "nova", has="nova")
-    says("kill", "vega", has="vega")
-    outsider.wait(WAIT)
-    says("receipt", "luna", has="none found any more")
-    says("resume", "luna", has="luna")
-    says("reap")
-    says("run", "--", sys.executable, "-c", "import sys; sys.exit(5)", code=5)
-    names = [agent["name"] for agent in house.json("list")["agents"]]
-    says("kill", "all")
-    return {"failed": failed, "left": names}
-
-
 def one_that_hops_for_minutes(house: House) -> dict[str, Any]:
     """It hops every 3 ms, and long enough not to be over when the machine is busy."""
     before = set(descendants())
@@ -124,6 +89,53 @@ def a_server_that_others_use(house: House) -> dict[str, bool]:
     }
 
 
+def a_server_that_another_run_uses(house: House) -> dict[str, bool]:
+    """`knell spawn` inside luna has started a tmux server, in which nova and a person are now."""
+    nova = "-m knell spawn --in tmux -L x --name nova --json -- sleep 333 >/dev/null"
+    started(house, f"os.system({f'{sys.executable} {nova}'!r})\ntell()\nsleep()")
+    house.tmux("new-window", "-d", "exec sleep 444", server="x")
+    told = house.tmux("list-panes", "-a", "-F", "#{pid} #{pane_pid}", server="x").split()
+    [receipt] = house.kill("luna", children=False, grace=GRACE)[0].receipts
+    agents = {agent["name"]: agent["state"] for agent in house.json("list")["agents"]}
+    return {
+        "ended": receipt.result.value == "ended",
+        "panes": len(set(told)) == 3 and all(alive(int(pid)) for pid in told),
+        "nova": agents == {"nova": "running"},
+    }
+
+
+def a_server_that_came_later(house: House) -> dict[str, bool]:
+    """A person starts a tmux server after the agent has begun, and the agent opens a session in
+    it: that session ends with the agent, the server and the person's own pane do not."""
+    go = house.root / "go"
+    opens = "tmux -L x new-session -d -s work sleep 333"
+    body = f"while not os.path.exists({str(go)!r}): time.sleep(0.01)\nos.system('{opens}')"
+    note = house.root / "told"
+    begun = f"tell()\n{body}\nopen({str(note)!r}, 'w').close()\nsleep()"
+    started(house, begun)
+    house.tmux("new-session", "-d", "-s", "mine", "sleep 444", server="x")
+    go.touch()
+    eventually(note.exists)
+    form = "#{session_name} #{pane_pid} #{pid}"
+    lines = house.tmux("list-panes", "-a", "-F", form, server="x").splitlines()
+    panes = {line.split()[0]: int(line.split()[1]) for line in lines}
+    house.kill("luna", grace=GRACE)
+    server = int(lines[0].split()[2])
+    return {
+        "others": alive(panes["mine"]),
+        "own": alive(panes["work"]),
+        "server": alive(server),
+    }
+
+
+def demo(house: House) -> dict[str, Any]:
+    """`knell demo`, as `make demo` runs it, and who is left of it."""
+    before = set(descendants())
+    done = house.run("demo")
+    left = [told(pid) for pid in set(descendants()) - before]
+    return {"code": done.returncode, "left": left, "says": "'none found'" in done.stdout}
+
+
 def born_under_the_other_layer(house: House) -> dict[str, Any]:
     """An agent that knell started under Linux's own layer, and ends under this one."""
     env = {**house.env, "KNELL_PROCESSES": "linux"}
@@ -142,6 +154,9 @@ SCENES: dict[str, Callable[..., Any]] = {
         every_verb,
         one_that_hops_for_minutes,
         a_server_that_others_use,
+        a_server_that_another_run_uses,
+        a_server_that_came_later,
+        demo,
         born_under_the_other_layer,
     )
 }

@@ -9,6 +9,9 @@ import sys
 from typing import NamedTuple
 
 BOUND = 600
+# What an ending that proves nothing may leave (docs/promise.md): who lost its parent before anybody
+# looked, made a session of its own and emptied its environment.
+ESCAPES = ("scrubbed-daemon", "root-dead-scrubbed")
 
 _START = f"""
 import os, signal, sys, time

@@ -26,28 +26,41 @@ class Row(ledger.Process):
         self.name, self.state, self.tty = "node", "S", 0
     def command(self):
         return "node"
-now = {}
-ledger.proc.everybody = lambda since=0: list(now.values())
+now, stamped, looked, read = {}, set(), [], []
+def live_process(pid):
+    looked.append(pid)
+    return now.get(pid)
+def environment_of(pid):
+    read.append(pid)
+    return {"KNELL_RUN": "run"} if pid in stamped else {}
 ledger.proc.stat_of = lambda pid: Row(pid, 1, unique=1000)
-ledger.proc.environment_of = lambda pid: {"KNELL_RUN": "run"} if pid in stamped else {}
-ledger.proc.argv_of = lambda pid: ()
-ledger.proc.tmux_servers = lambda: []
+ledger.proc.pids, ledger.proc.live_process = lambda: list(now), live_process
+ledger.proc.environment_of, ledger.proc.argv_of = environment_of, lambda pid: ()
 ledger.has_members = lambda number: False
-os.getpgrp = os.getsid = lambda *_: 100
-stamped = set()
+os.getpgrp = lambda: 100
+os.getpgid = lambda pid: now[pid].pgid if pid in now else 0
+os.getsid = lambda pid: now[pid].sid if pid in now else 100
 family = ledger.Ledger(100, "/runs/run", [], "")
 family.agent = 101
 told = []
 for look in looks:
     stamped = set(look.get("stamped", ()))
     now = {row["pid"]: Row(**row) for row in look["rows"]}
-    told.append(sorted(process.pid for process in family.walk()))
+    family.stamps, family.calm = not look.get("note"), look.get("calm", 0)
+    looked, read = [], []
+    ours = sorted(process.pid for process in family.walk())
+    told.append({"ours": ours, "looked": sorted(looked), "read": sorted(read)})
 print(json.dumps(told))
 """
 
 
 def found(*looks: dict[str, Any]) -> list[list[int]]:
     """What each of these looks finds of the run."""
+    return [told["ours"] for told in played(*looks)]
+
+
+def played(*looks: dict[str, Any]) -> list[dict[str, list[int]]]:
+    """What each look finds, whom it has looked at and whose environment it has read."""
     folder = str(Path(launching.KEEPER).parent)
     argv = [sys.executable, "-I", "-S", "-c", PLAY, folder, json.dumps(looks)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
@@ -110,3 +123,53 @@ def test_the_shells_own_group_and_session_are_not() -> None:
 def test_the_stamp_is_enough() -> None:
     daemon = row(106, 1, sid=106)
     assert found({"rows": [AGENTS_ROW, daemon], "stamped": [106]}) == [[101, 106]]
+
+
+# -- what a look costs, and what it must not take for granted --------------------------------------
+
+STRANGERS = [row(pid, 1, sid=pid) for pid in range(300, 340)]
+
+
+def test_only_the_runs_own_and_what_has_changed_is_looked_at_again() -> None:
+    quiet = {"rows": [AGENTS_ROW, *STRANGERS]}
+    moved = row(305, 1, sid=306, pgid=306)
+    newcomer = row(400, 1, sid=400)
+    others = [one for one in STRANGERS if one["pid"] != 305]
+    looks = (quiet, quiet, {"rows": [AGENTS_ROW, *others, moved, newcomer]}, quiet | {"calm": 2})
+    first, second, third, last = played(*looks)
+    everybody = [AGENT, *range(300, 340)]
+    assert first["looked"] == everybody
+    assert second["looked"] == [AGENT]
+    assert third["looked"] == [AGENT, 305, 400]
+    assert last["looked"] == everybody  # the last look before an end takes nothing for granted
+
+
+def test_an_environment_is_read_once_and_once_more_before_the_end() -> None:
+    quiet = {"rows": [AGENTS_ROW, *STRANGERS]}
+    noted, first, second, last = played(quiet | {"note": True}, quiet, quiet, quiet | {"calm": 2})
+    strangers = [*range(300, 340)]
+    read = [noted["read"], first["read"], second["read"], last["read"]]
+    assert read == [[], strangers, [], strangers]
+
+
+def test_a_stranger_is_no_child_because_its_dead_parents_number_is_a_members_now() -> None:
+    """It was seen once below 300, which then died and whose number the agent's child has got."""
+    stranger, orphan = row(301, 300, sid=290, pgid=290), row(301, 1, sid=290, pgid=290)
+    parent, child = row(300, 1, sid=290, pgid=290), row(300, AGENT, sid=100, start=9)
+    looks = ({"rows": [AGENTS_ROW, parent, stranger]}, {"rows": [AGENTS_ROW, child, orphan]})
+    assert found(*looks) == [[101], [101, 300]]
+
+
+def test_what_is_below_a_daemon_is_found_with_it_though_both_were_seen_before() -> None:
+    """The stamp of the daemon is read at the end only, and its child has none."""
+    daemon, child = row(301, 1, sid=301), row(302, 301, sid=302)
+    rows = {"rows": [AGENTS_ROW, daemon, child]}
+    assert found(rows | {"note": True}, rows | {"stamped": [301]})[1] == [101, 301, 302]
+
+
+def test_whoever_took_a_strangers_number_and_place_is_found_by_the_last_look() -> None:
+    """Same number, same group and session, but now it is a daemon of the run: with its stamp."""
+    before, after = row(301, 1, sid=301), row(301, 1, sid=301, start=9)
+    rows = {"rows": [AGENTS_ROW, after], "stamped": [301]}
+    looks = ({"rows": [AGENTS_ROW, before]}, rows | {"calm": 2})
+    assert found(*looks) == [[101], [101, 301]]

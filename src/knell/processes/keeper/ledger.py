@@ -14,10 +14,12 @@ import time
 from descendants import CALM_LOOKS, Descendants
 from machine import proc
 from proc import Process, signal
+from sightings import Sightings, marks_of
 
 FIRST_LOOK, SLOWEST_LOOK = 0.01, 2.0  # seconds between two looks while the agent works
 SHARE = 20  # a look takes at most one part in so many of a processor's time
 PEEKS = 60  # short looks for one that hops from pid to pid
+QUIET = 20  # of these in a row without a new pid: then nothing on this machine hops
 
 
 class Ledger(Descendants):
@@ -28,10 +30,12 @@ class Ledger(Descendants):
         self.wait = FIRST_LOOK
         self.look_at = 0.0  # when the next look is due
         self.stamps = True  # whether environments are read
-        self.rows: dict[int, Process] = {}
-        self.below: dict[int, list[int]] = {}
+        self.ending = False  # whether they have been, for the end of the run
+        # pid → start of those that bear no stamp of the run, and of panes that it has not opened
+        self.unstamped: dict[int, int] = {}
+        self.unopened: dict[int, int] = {}
         me = proc.stat_of(keeper)
-        self.since = proc.since(me) if me else 0  # who began earlier is none of ours
+        self.sight = Sightings(proc.since(me) if me else 0)
         # Unique numbers of members, also of dead ones: a child keeps its parent's.
         self.lineage = {me.unique} - {0} if me else set[int]()
         # Made by the shell or the terminal: others are in them too.
@@ -41,32 +45,37 @@ class Ledger(Descendants):
     # -- looking ------------------------------------------------------------------------------
 
     def children(self, pid: int) -> list[int]:
-        return self.below.get(pid, [])
+        return self.sight.children(pid)
 
     def process(self, pid: int) -> Process | None:
         """As this look has it: who took the number meanwhile is a stranger."""
-        return self.rows.get(pid)
+        return self.sight.rows.get(pid)
 
     def look(self) -> None:
-        """One scan for everything that follows."""
-        self.rows = {process.pid: process for process in proc.everybody(self.since)}
-        self.below = {}
-        for process in self.rows.values():
-            self.below.setdefault(process.ppid, []).append(process.pid)
+        """One scan for everything that follows. The first and the last of an ending are whole."""
+        first, last = self.stamps and not self.ending, self.calm == CALM_LOOKS - 1
+        if first:  # what the agent starts while it leaves may lose its parent at once
+            self.wait, self.look_at = FIRST_LOOK, 0.0
+        if first or last:
+            self.unstamped, self.unopened = {}, {}
+        self.ending = self.ending or self.stamps
+        self.sight.look(self.known, whole=first or last)
+        rows = self.sight.rows
         self.known = {
             pid: start
             for pid, start in self.known.items()
-            if pid in self.rows and self.rows[pid].start == start
+            if pid in rows and rows[pid].start == start
         }
-        self.led = {number for number in self.led if self.is_still_ours(number)}
+        used = {number for pair in self.sight.marks.values() for number in pair}
+        self.led = {number for number in self.led if self.is_still_ours(number, used)}
 
-    def is_still_ours(self, number: int) -> bool:
+    def is_still_ours(self, number: int, used: set[int]) -> bool:
         """A number that is in use as a group or session is not given to a new process. So it is
         still the run's if it was in use at each look, and no stranger has it as its own."""
-        leader = self.rows.get(number)
+        leader = self.sight.rows.get(number)
         if leader and self.known.get(number) != leader.start:
             return False
-        return any(number in (p.pgid, p.sid) for p in self.rows.values()) or has_members(number)
+        return number in used or has_members(number)
 
     def walk(self) -> list[Process]:
         """Every process that is this run's to end, to a fixed point."""
@@ -82,7 +91,7 @@ class Ledger(Descendants):
         return self.found
 
     def take_in(self, stray: Process, helpers: list[Process]) -> None:
-        server = self.rows.get(stray.ppid)
+        server = self.sight.again(stray.ppid)
         shared = server.pid if server and self.serves_others(server) else 0
         for pid, panes_of in self.sort(stray, shared, helpers):
             self.collect(pid, helpers, panes_of)
@@ -99,14 +108,15 @@ class Ledger(Descendants):
     def strays(self, helpers: list[Process]) -> list[Process]:
         """Members that are below no process of ours, each before what is below it."""
         sorted_ones = {p.pid for p in (*self.found, *helpers)} | {p.pid for p, _ in self.spared}
-        strays = [
+        candidates = [
             process
-            for process in self.rows.values()
+            for process in self.sight.rows.values()
             if process.pid not in sorted_ones
             and process.pid not in (1, self.keeper)
             and self.is_member(process)
-            and not self.is_below(process, sorted_ones)
         ]
+        strays = [now for one in candidates if (now := self.as_it_is_now(one))]
+        strays = [process for process in strays if not self.is_below(process, sorted_ones)]
         tops = {process.pid for process in strays}
         return [process for process in strays if not self.is_below(process, tops)]
 
@@ -115,32 +125,65 @@ class Ledger(Descendants):
             return True
         if {process.pgid, process.sid} & self.led:
             return True
-        return self.stamps and proc.environment_of(process.pid).get("KNELL_RUN") == self.run
+        return self.stamps and self.bears_stamp(process)
+
+    def bears_stamp(self, process: Process) -> bool:
+        """Read once: who gets the stamp later, by a new program, was a member before."""
+        if self.unstamped.get(process.pid) == process.start:
+            return False
+        if proc.environment_of(process.pid).get("KNELL_RUN") == self.run:
+            return True
+        self.unstamped[process.pid] = process.start
+        return False
+
+    def panes_elsewhere(self) -> list[Process]:
+        """Only for the end. The run's own server is no child of ours here, but one of the strays:
+        it stamps its panes, also those that others have opened in it."""
+        rows = self.sight.rows
+        ours = {pid for pid in self.sight.servers if pid in rows and self.is_member(rows[pid])}
+        self.servers = sorted(self.sight.servers - ours)
+        return super().panes_elsewhere() if self.stamps else []
+
+    def opened(self, pane: int) -> bool:
+        row = self.process(pane)
+        start = row.start if row else 0
+        if self.unopened.get(pane) == start:
+            return False
+        if super().opened(pane):
+            return True
+        self.unopened[pane] = start
+        return False
+
+    def as_it_is_now(self, process: Process) -> Process | None:
+        """A member that an earlier look saw, looked at again; None if it is another by now."""
+        if process.pid in self.sight.fresh:
+            return process
+        now = self.sight.again(process.pid)
+        return now if now and now.start == process.start else None
 
     def is_below(self, process: Process, roots: set[int]) -> bool:
         """Whether one of these is above it: then it was judged with that one."""
         seen: set[int] = set()
-        above = self.rows.get(process.ppid)
+        above = self.sight.rows.get(process.ppid)
         while above and above.pid not in seen:
             if above.pid in roots:
                 return True
             seen.add(above.pid)
-            above = self.rows.get(above.ppid)
+            above = self.sight.rows.get(above.ppid)
         return False
 
-    # -- while the agent works ------------------------------------------------------------------
+    # -- while the agent works, and while it leaves ---------------------------------------------
 
     def note(self) -> None:
         """Remembers who lives. A stamp stays, so it need not be read before the end."""
-        began = time.monotonic()
-        if began < self.look_at:
+        if time.monotonic() < self.look_at:
             return
-        before, self.stamps = len(self.known), False
+        before, self.stamps, spent = len(self.known), False, time.process_time()
         self.walk()
         self.stamps = True
-        cost = time.monotonic() - began
+        cost = time.process_time() - spent
         self.wait = FIRST_LOOK if len(self.known) > before else min(self.wait * 2, SLOWEST_LOOK)
-        self.look_at = began + cost + max(self.wait, cost * SHARE)
+        self.look_at = time.monotonic() + max(self.wait, cost * SHARE)
 
     def next_note(self) -> int | None:
         return max(0, int((self.look_at - time.monotonic()) * 1000)) + 1
@@ -158,21 +201,25 @@ class Ledger(Descendants):
         return bool(self.spared) and not self.others_left()
 
     def peek(self) -> bool:
-        """Short looks for one that hops from pid to pid faster than a scan of the whole machine.
-        A session is asked for by one call each, and stays the same from hop to hop."""
-        return any(
-            self.learn(pid)
-            for _ in range(PEEKS)
-            for pid in sorted(proc.pids(), reverse=True)
-            if pid not in self.rows and session_of(pid) not in self.strange
-        )
+        """Short looks for one that hops from pid to pid faster than a look at the whole machine: a
+        number that was not listed before is looked at. A session stays the same from hop to hop."""
+        before, quiet = set(self.sight.marks), 0
+        for _ in range(PEEKS):
+            listed = set(proc.pids())
+            new = sorted(listed - before, reverse=True)
+            before, quiet = listed, 0 if new else quiet + 1
+            if any(marks_of(pid)[1] not in self.strange and self.learn(pid) for pid in new):
+                return True
+            if quiet == QUIET:
+                break
+        return False
 
     def learn(self, pid: int) -> bool:
         """Whether it bears our stamp; then the group that it has made is known from now on. But a
         pane that others opened in the run's tmux server bears it too."""
         env = proc.environment_of(pid)
         if env.get("KNELL_RUN") != self.run:
-            self.strange |= {session_of(pid)} if env else set()
+            self.strange |= {marks_of(pid)[1]} if env else set()
             return False
         try:
             made = {os.getpgid(pid), os.getsid(pid)} - self.shells
@@ -187,20 +234,12 @@ class Ledger(Descendants):
     def kill_groups(self) -> None:
         """In one call for each group of which all are ours: there no fork slips through."""
         found = {process.pid for process in self.found}
-        others = {row.pgid for pid, row in self.rows.items() if pid not in found}
+        others = {row.pgid for pid, row in self.sight.rows.items() if pid not in found}
         for group in self.led - others - self.shells:
             try:
                 os.killpg(group, signal.SIGKILL)
             except OSError:
                 continue  # it is empty, or a session only
-
-
-def session_of(pid: int) -> int:
-    """0 if it has gone."""
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return 0
 
 
 def has_members(number: int) -> bool:

@@ -129,9 +129,8 @@ class Keeper:
         if self.output:
             poll.register(self.output.inlet, select.POLLIN)
         while self.reap() or self.descendants.others_left():
-            if not self.ending:
-                self.descendants.note()
-            else:
+            self.descendants.note()
+            if self.ending:
                 self.take_due_rungs()
                 if self.descendants.only_spared_left():
                     return "scan"

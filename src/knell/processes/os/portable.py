@@ -32,7 +32,8 @@ TAKEOVER = 30.0
 KEEPER_WORDS = ("--layer", LAYER, base.LIBRARY)
 ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
 DENIED = proc.DENIED
-FIRST_NAP = 0.001  # seconds; each is twice as long as the one before
+FIRST_NAP, LONGEST_NAP = 0.001, 0.02  # seconds; each is twice as long as the one before
+SHARE = 4  # but at least so many times as long as it took to look at all of them
 
 Process = proc.Process
 boot_id, here = functools.cache(base.boot_id), functools.cache(base.here)
@@ -135,14 +136,16 @@ class LookedForExits:
         """Those that have ended, and `news`, another file, if something can be read there."""
         until, pause = time.monotonic() + seconds, FIRST_NAP
         while True:
-            ended = {one for one in handles if one in _held and is_dead(one)}
-            left = until - time.monotonic()
-            pids = [_held[one].pid for one in handles if one in _held]
-            nap = 0.0 if ended else max(0.0, min(left, left if base.IS_WOKEN else pause))
-            told = base.nap(pids, nap, news)
-            if ended or told or left <= 0:
+            spent = time.process_time()
+            held = [one for one in handles if one in _held]
+            ended = {one for one in held if is_dead(one)}
+            left = max(0.0, until - time.monotonic())
+            nap = max(pause, SHARE * (time.process_time() - spent))
+            nap = 0.0 if ended else left if base.IS_WOKEN else min(left, nap)
+            told = base.nap([_held[one].pid for one in held], nap, news)
+            if ended or told or not left:
                 return ended | ({news} if told else set())
-            pause *= 2
+            pause = min(pause * 2, LONGEST_NAP)
 
 
 Exits = LookedForExits

@@ -37,10 +37,13 @@ STATES = {
     psutil.STATUS_ZOMBIE: "Z",
     psutil.STATUS_DEAD: "X",
 }
-LONGEST_NAP = 0.02  # seconds: exits are found by looking again
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 UNSEEN = (psutil.Error, OSError)
+# What is below psutil.Process, which looks at a process once more to tell its reuse.
+INSIDE: "Any" = getattr(psutil, "_psplatform").Process  # noqa: B009 - it has no public name
+# Where the start of a process can be had by a clock that nobody sets, psutil compares by that one.
+STEADY = {"monotonic": True} if sys.platform.startswith(("linux", "darwin", "netbsd")) else {}
 
 pids, read = psutil.pids, proc.read
 
@@ -50,22 +53,22 @@ class SeenProcess(Process):
 
     __slots__ = ()
 
-    def __init__(self, seen: psutil.Process) -> None:
-        """psutil.NoSuchProcess, if it has gone."""
-        itself: Any = getattr(seen, "_proc")  # noqa: B009 - its ppid() looks twice for a reuse
-        with seen.oneshot():
-            self.pid, self.ppid = seen.pid, int(itself.ppid())
-            self.state = STATES.get(seen.status(), "?")
-            self.start = start_of(seen)
-            try:
-                self.name = seen.name()
-                used = seen.cpu_times()
-                self.ticks = round((used.user + used.system) * TICKS)
-                below = getattr(used, "children_user", 0.0) + getattr(used, "children_system", 0.0)
-                self.childrens_ticks = round(below * TICKS)
-            except (psutil.AccessDenied, psutil.ZombieProcess):
-                self.name, self.ticks, self.childrens_ticks = "?", 0, 0
-        self.pgid, self.sid = number(os.getpgid, self.pid), number(os.getsid, self.pid)
+    def __init__(self, pid: int) -> None:
+        """By one look, and not by one for each field. psutil.NoSuchProcess, if it has gone."""
+        itself = INSIDE(pid)
+        itself.oneshot_enter()
+        self.pid, self.ppid = pid, int(itself.ppid())
+        self.state = STATES.get(itself.status(), "?")
+        self.start = start_of(itself)
+        try:
+            self.name = itself.name()
+            used = itself.cpu_times()
+            self.ticks = round((used.user + used.system) * TICKS)
+            below = getattr(used, "children_user", 0.0) + getattr(used, "children_system", 0.0)
+            self.childrens_ticks = round(below * TICKS)
+        except (psutil.AccessDenied, psutil.ZombieProcess):
+            self.name, self.ticks, self.childrens_ticks = "?", 0, 0
+        self.pgid, self.sid = number(os.getpgid, pid), number(os.getsid, pid)
 
     @property
     def tty(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - asked for seldom
@@ -95,18 +98,20 @@ def number(ask: "Callable[[int], int]", pid: int) -> int:
         return 0
 
 
-def start_of(seen: psutil.Process) -> int:
-    """When it began, in clock ticks. On Linux the same number as in /proc/PID/stat: what psutil
-    shows to everybody moves with the clock, what it compares processes by does not."""
-    began: float | None = getattr(seen, "_ident")[1]  # noqa: B009 - it has no public name
-    return round(began * TICKS) if began else 0
+def start_of(itself: "Any") -> int:
+    """When it began, in clock ticks; 0 if that is not told. On Linux the same number as in
+    /proc/PID/stat: what psutil shows to everybody moves with the clock."""
+    try:
+        return round(itself.create_time(**STEADY) * TICKS)
+    except (psutil.AccessDenied, psutil.ZombieProcess):
+        return 0
 
 
 def stat_of(pid: int) -> Process | None:
     """None when there is no such process; OSError when the look itself failed."""
     try:
-        return SeenProcess(psutil.Process(pid))
-    except psutil.NoSuchProcess:
+        return SeenProcess(pid)
+    except (psutil.NoSuchProcess, OverflowError):  # no system has a number that large
         return None
     except psutil.Error as error:
         raise PermissionError(str(error)) from error
@@ -153,10 +158,10 @@ def everybody(since: int = 0) -> list[Process]:
 
 def _seen(pid: int, since: int) -> Process | None:
     try:
-        seen = psutil.Process(pid)
-        return SeenProcess(seen) if start_of(seen) >= since else None
-    except psutil.Error:
+        seen = SeenProcess(pid)
+    except UNSEEN:
         return None
+    return seen if seen.start >= since else None
 
 
 def since(process: Process) -> int:
@@ -168,7 +173,7 @@ def since(process: Process) -> int:
 def argv_of(pid: int) -> tuple[str, ...]:
     """Its command line; empty for kernel threads, zombies and whatever cannot be read."""
     try:
-        return tuple(psutil.Process(pid).cmdline())
+        return tuple(INSIDE(pid).cmdline())
     except UNSEEN:
         return ()
 
@@ -176,7 +181,7 @@ def argv_of(pid: int) -> tuple[str, ...]:
 def environment_of(pid: int) -> dict[str, str]:
     """As it was when its program started; empty where we may not look."""
     try:
-        return psutil.Process(pid).environ()
+        return INSIDE(pid).environ()
     except UNSEEN:
         return {}
 
@@ -276,8 +281,8 @@ def kill_once(pid: int, number: int) -> str:
 
 
 def nap(_pids: "Collection[int]", seconds: float, news: int) -> bool:
-    """Waits, but not if there is something to read; whether there is."""
-    return bool(select.select([news] if news >= 0 else [], [], [], min(seconds, LONGEST_NAP))[0])
+    """Waits, but not if there is something to read; whether there is. No exit ends it."""
+    return bool(select.select([news] if news >= 0 else [], [], [], seconds)[0])
 
 
 def machine_id() -> str:

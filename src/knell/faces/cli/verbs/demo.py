@@ -1,5 +1,6 @@
 """`knell demo` ends the same agents by tmux, then by knell, and lets `ps` count what is left."""
 
+import contextlib
 import os
 import secrets
 import select
@@ -13,8 +14,8 @@ from typing import NamedTuple
 import click
 
 from knell.api import Knell
-from knell.api.habits import habits
-from knell.core.errors import WorldError
+from knell.api.habits import ESCAPES, habits
+from knell.core.errors import KnellError, WorldError
 from knell.core.receipt import Proof
 from knell.faces.cli import output
 from knell.faces.text import endings as endings_text
@@ -90,10 +91,13 @@ def play(knell: Knell, env: dict[str, str]) -> int:
     if not missing:
         rounds.append(("tmux kill-session", *by_tmux(Stage(knell, new_mark()), env)))
     place = "headless" if missing else "tmux"
-    rounds.append(("knell kill", *by_knell(Stage(knell, new_mark()), place)))
+    before, left, proven = by_knell(Stage(knell, new_mark()), place)
+    rounds.append(("knell kill", before, left))
     click.echo("\nAs ps counts them, before and after:")
     click.echo(summary(rounds))
-    return sum(rounds[-1][2].values())
+    if not proven:
+        click.echo(f"\nHere an end is 'none found', never 'proven'. May escape: {ESCAPES[0]}.")
+    return sum(count for name, count in left.items() if proven or name not in ESCAPES)
 
 
 # -- the two ways --------------------------------------------------------------------------------
@@ -126,10 +130,11 @@ def by_tmux(stage: Stage, env: dict[str, str]) -> tuple[dict[str, int], dict[str
         return before, counted(left)
     finally:
         stage.knell.kill("by-hand", force=True)
+        end_the_rest(stage)
 
 
-def by_knell(stage: Stage, place: str) -> tuple[dict[str, int], dict[str, int]]:
-    """What `ps` counted before and after `knell kill all`."""
+def by_knell(stage: Stage, place: str) -> tuple[dict[str, int], dict[str, int], bool]:
+    """What `ps` counted before and after `knell kill all`, and whether that end is proven."""
     knell = stage.knell
     click.echo(f"\n2. The same seven, each started by knell, {place}:")
     for name in SHOWN:
@@ -148,7 +153,17 @@ def by_knell(stage: Stage, place: str) -> tuple[dict[str, int], dict[str, int]]:
     click.echo(f"\n{ended} processes ended; {proven} of {len(receipts)} endings proven.")
     click.echo(f"\n$ ps -e -o pid,ppid,stat,args | grep {stage.mark}")
     click.echo(left_table(left))
-    return before, counted(left)
+    end_the_rest(stage)
+    return before, counted(left), proven == len(receipts)
+
+
+def end_the_rest(stage: Stage) -> None:
+    """Where nothing can be proven, something may have escaped: it is the demo's all the same."""
+    for number, one in enumerate(processes(stage)):
+        name = f"left-{number}-{stage.mark[-8:]}"
+        with contextlib.suppress(KnellError):  # it has gone meanwhile
+            stage.knell.adopt(one.pid, name=name)
+            stage.knell.kill(name, force=True)
 
 
 # -- what ps sees --------------------------------------------------------------------------------
