@@ -16,7 +16,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 $(shell test -x $(BIN)/python || rm -f $(VENV)/.base $(VENV)/.dev $(VENV)/.fleet)
 
 # What runs on macOS only, or there too: checked once more as for that system.
-ON_DARWIN := $(addprefix src/knell/processes/os/,darwin.py portable.py portable_proc.py portable_use.py panes.py) \
+ON_DARWIN := $(addprefix src/knell/processes/os/,darwin.py darwin_calls.py portable.py portable_proc.py portable_use.py panes.py) \
 	$(addprefix src/knell/processes/keeper/,ledger.py machine.py sightings.py)
 
 .DEFAULT_GOAL := help

@@ -5,14 +5,17 @@ written by hand as its source says that they would be.
 """
 
 import errno
+import os
 import signal
+from collections.abc import Collection
 from typing import NamedTuple
 
 import pytest
 
 from knell.core.process import Alive, Gone, ProcessId
-from knell.processes.os import darwin, portable_proc
-from knell.processes.os.darwin import RECORD, TASK, TOKEN, DarwinProcess
+from knell.processes.os import darwin, darwin_calls, portable_proc
+from knell.processes.os.darwin import DarwinProcess
+from knell.processes.os.darwin_calls import NUMBERS, RECORD, TASK, TOKEN
 
 # One answer of proc_pidinfo(BSDINFO_WITH_UNIQUE), field by field, as a little-endian Mac gives it.
 SHELL = bytes.fromhex(
@@ -38,13 +41,16 @@ class Row(NamedTuple):
     status: int = 2
     session: int = 0
     name: bytes = b"node"
+    others: bool = False  # another user's: only its numbers are told
 
     def record(self) -> bytes:
         ids = (0, self.status, 0, self.pid, self.ppid, *(0,) * 7)
         group = (0, self.pid, 0, 0xFFFFFFFF, 0, 0)
         start = (1_700_000_000, self.pid * 10_000)
-        told = (b"u" * 16, self.unique, self.parent, self.version, 0, 0, 0)
-        return RECORD.pack(*ids, self.name, b"", *group, *start, *told)
+        return RECORD.pack(*ids, self.name, b"", *group, *start, *NUMBERS.unpack(self.numbers()))
+
+    def numbers(self) -> bytes:
+        return NUMBERS.pack(b"u" * 16, self.unique, self.parent, self.version, 0, 0, 0)
 
 
 class Table:
@@ -57,20 +63,30 @@ class Table:
         self.signals: list[tuple[int, int, int]] = []
         self.before_signal: list[Row] = []  # what becomes true between the look and the signal
         self.has_tokens = True
+        self.has_numbers = True  # whether the flavour of everybody's numbers is known
+        self.told_events: list[darwin_calls.Event] | None = []
 
     def pids(self) -> list[int]:
         return list(self.rows)
 
     def told(self, pid: int, flavour: int, size: int) -> bytes:
         row = self.rows.get(pid)
-        return row.record() if row and flavour == darwin.BSDINFO_WITH_UNIQUE else b""
+        if row and flavour == darwin_calls.UNIQUE and self.has_numbers:
+            return row.numbers()
+        own = row and not row.others and flavour == darwin_calls.BSDINFO_WITH_UNIQUE
+        return row.record() if row and own else b""
+
+    def events(
+        self, pids: Collection[int], seconds: float, news: int
+    ) -> list[darwin_calls.Event] | None:
+        return self.told_events
 
     def session(self, pid: int) -> int:
         return self.rows[pid].session
 
     def signal(self, pid: int, version: int, number: int) -> int:
         if not self.has_tokens:
-            return darwin.NO_SUCH_CALL
+            return darwin_calls.NO_SUCH_CALL
         if self.before_signal:
             row = self.before_signal.pop(0)
             self.rows[row.pid] = row
@@ -88,7 +104,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Table:
 
 
 def test_the_layouts_are_as_long_as_the_kernels() -> None:
-    assert (RECORD.size, TASK.size, TOKEN.size) == (136 + 56, 96, 32)
+    assert (RECORD.size, NUMBERS.size, TASK.size, TOKEN.size) == (136 + 56, 56, 96, 32)
     assert len(SHELL) == RECORD.size
 
 
@@ -109,7 +125,7 @@ def test_a_record_that_is_cut_short_is_no_process(table: Table) -> None:
 
 def test_the_token_names_pid_and_version() -> None:
     sent: list[bytes] = []
-    kernel = darwin.Kernel.__new__(darwin.Kernel)
+    kernel = darwin_calls.Kernel.__new__(darwin_calls.Kernel)
     kernel.signal_token = lambda token, _number: sent.append(token) or 0
     assert kernel.signal(2001, -2, signal.SIGTERM) == 0
     assert TOKEN.unpack(sent[0]) == (0, 0, 0, 0, 0, 2001, 0, 0xFFFFFFFE)
@@ -117,9 +133,9 @@ def test_the_token_names_pid_and_version() -> None:
 
 def test_calls_that_are_missing_are_seen_to_be_missing() -> None:
     """This machine has none of them; the module is used all the same, by psutil."""
-    kernel = darwin.Kernel()
-    assert kernel.told(1, darwin.BSDINFO_WITH_UNIQUE, RECORD.size) == b""
-    assert kernel.signal(1, 1, 0) == darwin.NO_SUCH_CALL
+    kernel = darwin_calls.Kernel()
+    assert kernel.told(1, darwin_calls.BSDINFO_WITH_UNIQUE, RECORD.size) == b""
+    assert kernel.signal(1, 1, 0) == darwin_calls.NO_SUCH_CALL
     assert (kernel.text(b"kern.bootsessionuuid"), kernel.host(), kernel.timebase()) == ("", "", 1.0)
     assert isinstance(darwin.stat_of(1), portable_proc.SeenProcess)
 
@@ -186,3 +202,89 @@ def test_the_same_process_is_known_again_by_its_unique_number(
     assert isinstance(portable.look(found), Alive)
     table.rows[700] = Row(700, 1, unique=91, parent=1)  # within the same tick
     assert portable.look(found) == Gone("reused")
+
+
+# -- other users, older systems --------------------------------------------------------------------
+
+
+def test_of_another_users_process_the_kernel_tells_the_numbers_and_psutil_the_rest(
+    table: Table,
+) -> None:
+    """The flavour that tells everything is refused for it: it must not look as if it were gone, or
+    older than the keeper, or without parents."""
+    mine = os.getpid()
+    table.rows[mine] = Row(mine, 1, unique=90, parent=80, version=3, others=True)
+    seen = darwin.stat_of(mine)
+    assert seen
+    assert (seen.unique, seen.parent_unique, seen.ppid) == (90, 80, os.getppid())
+    assert [one.pid for one in darwin.everybody(since=85)] == [mine]
+    assert [one.pid for one in darwin.everybody(since=95)] == []
+    assert darwin.kill(mine, signal.SIGURG, unique=91) == ""
+    assert table.signals == []  # its number is another's by now
+    assert darwin.kill(mine, signal.SIGURG, unique=90) == ""
+    assert table.signals == [(mine, 3, signal.SIGURG)]
+
+
+def test_one_whose_number_is_not_told_is_not_left_out(table: Table) -> None:
+    """That nobody can say how old it is does not make it older than the keeper."""
+    table.has_numbers = False
+    mine = os.getpid()
+    table.rows[mine] = Row(mine, 1, unique=90, parent=80, others=True)
+    assert [(one.pid, one.unique) for one in darwin.everybody(since=85)] == [(mine, 0)]
+
+
+def test_both_ways_of_looking_give_the_same_start() -> None:
+    """psutil has seconds as a float and rounds: an identity is compared by this number."""
+    for micros in (0, 4_999, 5_000, 127_000, 994_999, 995_001, 999_999):
+        fields = list(RECORD.unpack(SHELL))
+        fields[21] = micros
+        seen_by_psutil = round((fields[20] + micros / 1_000_000.0) * portable_proc.TICKS)
+        assert DarwinProcess(RECORD.pack(*fields), b"", 0).start == seen_by_psutil
+
+
+def test_a_question_whether_one_may_signal_is_not_asked_by_token(table: Table) -> None:
+    """The kernel takes no 0 there: kill() answers that."""
+    mine = os.getpid()
+    table.rows[mine] = Row(mine, 1, unique=90, parent=1)
+    assert darwin.kill(mine, 0, unique=90) == ""
+    assert table.signals == []
+
+
+def test_without_tokens_the_signal_goes_by_pid_after_a_look(table: Table) -> None:
+    """Before macOS 14.4."""
+    got: list[int] = []
+    table.has_tokens = False
+    mine = os.getpid()
+    table.rows[mine] = Row(mine, 1, unique=90, parent=1)
+    before = signal.signal(signal.SIGURG, lambda number, _: got.append(number))
+    try:
+        assert darwin.kill(mine, signal.SIGURG, unique=91) == ""
+        assert got == []
+        assert darwin.kill(mine, signal.SIGURG, unique=90) == ""
+    finally:
+        signal.signal(signal.SIGURG, before)
+    assert got == [signal.SIGURG]
+
+
+# -- events ----------------------------------------------------------------------------------------
+
+
+def test_an_exit_or_news_end_a_nap(table: Table) -> None:
+    table.told_events = [(700, False, 0)]
+    assert darwin.nap([700], 60.0, -1) is False
+    table.told_events = [(700, False, errno.ESRCH)]  # it had ended before it could be watched
+    assert darwin.nap([700], 60.0, -1) is False
+    table.told_events = [(5, True, 0)]
+    assert darwin.nap([700], 60.0, 5) is True
+
+
+@pytest.mark.parametrize("told", [None, [(700, False, errno.EACCES)]])
+def test_what_cannot_be_watched_is_looked_at_again_after_a_while(
+    table: Table, monkeypatch: pytest.MonkeyPatch, told: list[darwin_calls.Event] | None
+) -> None:
+    """Else each nap would be over at once, and the wait for an exit a loop without a rest."""
+    slept: list[float] = []
+    table.told_events = told
+    monkeypatch.setattr(portable_proc, "nap", lambda _, seconds, __: slept.append(seconds) or False)
+    assert darwin.nap([700], 60.0, -1) is False
+    assert slept == [darwin.LOOK_AGAIN]

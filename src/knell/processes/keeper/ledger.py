@@ -22,18 +22,21 @@ PEEKS = 60  # short looks for one that hops from pid to pid
 QUIET = 20  # of these in a row without a new pid: then nothing on this machine hops
 
 
+Birth = tuple[int, int]  # when it began, and on macOS its unique number
+
+
 class Ledger(Descendants):
     def __init__(self, keeper: int, rundir: str, rules: list[str], mark: str) -> None:
         super().__init__(keeper, rundir, rules, mark)
-        self.known: dict[int, int] = {}  # pid → start of members
+        self.known: dict[int, Birth] = {}  # members by their pids
         self.led: set[int] = set()  # sessions and groups that members have made
         self.wait = FIRST_LOOK
         self.look_at = 0.0  # when the next look is due
         self.stamps = True  # whether environments are read
         self.ending = False  # whether they have been, for the end of the run
-        # pid → start of those that bear no stamp of the run, and of panes that it has not opened
-        self.unstamped: dict[int, int] = {}
-        self.unopened: dict[int, int] = {}
+        # Those that bear no stamp of the run, and panes that it has not opened.
+        self.unstamped: dict[int, Birth] = {}
+        self.unopened: dict[int, Birth] = {}
         me = proc.stat_of(keeper)
         self.sight = Sightings(proc.since(me) if me else 0)
         # Unique numbers of members, also of dead ones: a child keeps its parent's.
@@ -62,9 +65,9 @@ class Ledger(Descendants):
         self.sight.look(self.known, whole=first or last)
         rows = self.sight.rows
         self.known = {
-            pid: start
-            for pid, start in self.known.items()
-            if pid in rows and rows[pid].start == start
+            pid: birth
+            for pid, birth in self.known.items()
+            if pid in rows and birth_of(rows[pid]) == birth
         }
         used = {number for pair in self.sight.marks.values() for number in pair}
         self.led = {number for number in self.led if self.is_still_ours(number, used)}
@@ -73,7 +76,7 @@ class Ledger(Descendants):
         """A number that is in use as a group or session is not given to a new process. So it is
         still the run's if it was in use at each look, and no stranger has it as its own."""
         leader = self.sight.rows.get(number)
-        if leader and self.known.get(number) != leader.start:
+        if leader and self.known.get(number) != birth_of(leader):
             return False
         return number in used or has_members(number)
 
@@ -101,7 +104,7 @@ class Ledger(Descendants):
             self.known.pop(process.pid, None)
             self.lineage.discard(process.unique)
         for process in self.found:
-            self.known[process.pid] = process.start
+            self.known[process.pid] = birth_of(process)
             self.lineage |= {process.unique} - {0}
             self.led |= {process.pgid, process.sid, process.pid} - self.shells
 
@@ -129,11 +132,11 @@ class Ledger(Descendants):
 
     def bears_stamp(self, process: Process) -> bool:
         """Read once: who gets the stamp later, by a new program, was a member before."""
-        if self.unstamped.get(process.pid) == process.start:
+        if self.unstamped.get(process.pid) == birth_of(process):
             return False
         if proc.environment_of(process.pid).get("KNELL_RUN") == self.run:
             return True
-        self.unstamped[process.pid] = process.start
+        self.unstamped[process.pid] = birth_of(process)
         return False
 
     def panes_elsewhere(self) -> list[Process]:
@@ -146,12 +149,11 @@ class Ledger(Descendants):
 
     def opened(self, pane: int) -> bool:
         row = self.process(pane)
-        start = row.start if row else 0
-        if self.unopened.get(pane) == start:
+        if row is None or self.unopened.get(pane) == birth_of(row):
             return False
         if super().opened(pane):
             return True
-        self.unopened[pane] = start
+        self.unopened[pane] = birth_of(row)
         return False
 
     def as_it_is_now(self, process: Process) -> Process | None:
@@ -159,7 +161,7 @@ class Ledger(Descendants):
         if process.pid in self.sight.fresh:
             return process
         now = self.sight.again(process.pid)
-        return now if now and now.start == process.start else None
+        return now if now and birth_of(now) == birth_of(process) else None
 
     def is_below(self, process: Process, roots: set[int]) -> bool:
         """Whether one of these is above it: then it was judged with that one."""
@@ -240,6 +242,10 @@ class Ledger(Descendants):
                 os.killpg(group, signal.SIGKILL)
             except OSError:
                 continue  # it is empty, or a session only
+
+
+def birth_of(process: Process) -> Birth:
+    return process.start, process.unique
 
 
 def has_members(number: int) -> bool:

@@ -53,7 +53,7 @@ class Sightings:
         self.servers.discard(pid)
         if process and panes.is_tmux_server(process):
             self.servers.add(pid)
-        if process is None or proc.since(process) < self.since:
+        if process is None or 0 < proc.since(process) < self.since:  # 0: not known
             self.rows.pop(pid, None)
             return None
         self.rows[pid] = process

@@ -6,11 +6,9 @@ A signal by audit token reaches only that version of a pid, which changes at exe
 missing, portable_proc.py answers. Keepers import it too: no import of knell.
 """
 
-import ctypes
 import errno
 import os
 import select
-import struct
 import sys
 
 TYPE_CHECKING = False
@@ -19,9 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 if __package__:
-    from knell.processes.os import panes, portable_proc, proc
+    from knell.processes.os import darwin_calls, panes, portable_proc, proc
     from knell.processes.os.proc import Process, signal
 else:  # in a keeper, which has this folder on its path
+    import darwin_calls
     import panes
     import portable_proc
     import proc
@@ -29,80 +28,17 @@ else:  # in a keeper, which has this folder on its path
 
 LAYER, IS_WOKEN = "darwin", True
 LIBRARY = portable_proc.LIBRARY
-BSDINFO_WITH_UNIQUE, TASKINFO = 18, 4  # flavours of proc_pidinfo
-ZOMBIES_TOO = 1
-# proc_bsdinfo: flags, status, exit, pid, ppid, six ids, one unused; comm and name; files, group,
-# jobs, terminal, group in front, nice; start in seconds and microseconds. Then
-# proc_uniqidentifierinfo: uuid, unique, parent's unique, version, three unused.
-RECORD = struct.Struct("=12I16s32s5IiQQ 16sQQiIQQ")
-TASK = struct.Struct("=6Q12i")  # sizes, user and system time of all threads, of the living, counts
-TOKEN = struct.Struct("=8I")  # audit_token_t: the kernel compares the pid [5] and its version [7]
 STATES = {1: "S", 2: "R", 3: "S", 4: "T", 5: "Z"}  # SIDL, SRUN, SSLEEP, SSTOP, SZOMB
 NO_TERMINAL = 0xFFFFFFFF
 TRIES = 5  # to signal a process that execs meanwhile
-NO_SUCH_CALL = -1
+LOOK_AGAIN = 0.02  # seconds, where an exit cannot be waited for
 TICK = 10_000_000  # nanoseconds
 
 argv_of, environment_of = portable_proc.argv_of, portable_proc.environment_of
 cwd_of, read, pids = portable_proc.cwd_of, proc.read, portable_proc.pids
 
 
-class Kernel:
-    """The calls themselves. Each gives nothing if this system does not have it."""
-
-    def __init__(self) -> None:
-        self.library = ctypes.CDLL(None, use_errno=True)
-        self.info = getattr(self.library, "proc_pidinfo", None)
-        self.signal_token = getattr(self.library, "proc_signal_with_audittoken", None)
-        self.nanoseconds = self.timebase()
-
-    def timebase(self) -> float:
-        """Nanoseconds in a unit of time of the processor."""
-        ask, pair = getattr(self.library, "mach_timebase_info", None), (ctypes.c_uint32 * 2)()
-        if ask is None or ask(ctypes.byref(pair)) or not pair[1]:
-            return 1.0
-        return pair[0] / pair[1]
-
-    def pids(self) -> list[int]:
-        return portable_proc.pids()
-
-    def told(self, pid: int, flavour: int, size: int) -> bytes:
-        """What proc_pidinfo answers; nothing if there is no such process, or it is not told."""
-        if self.info is None:
-            return b""
-        room = ctypes.create_string_buffer(size)
-        ask = ctypes.c_uint64(ZOMBIES_TOO)
-        got = self.info(ctypes.c_int(pid), ctypes.c_int(flavour), ask, room, ctypes.c_int(size))
-        return room.raw if got == size else b""
-
-    def session(self, pid: int) -> int:
-        return portable_proc.number(os.getsid, pid)
-
-    def signal(self, pid: int, version: int, number: int) -> int:
-        """Signals that version of a pid: 0, an error's number, or NO_SUCH_CALL."""
-        if self.signal_token is None:
-            return NO_SUCH_CALL
-        token = TOKEN.pack(0, 0, 0, 0, 0, pid, 0, version & 0xFFFFFFFF)
-        answer: int = self.signal_token(token, ctypes.c_int(number))
-        return ctypes.get_errno() if answer == NO_SUCH_CALL else answer
-
-    def text(self, name: bytes) -> str:
-        """A string of sysctl; empty if there is none."""
-        ask, room, size = getattr(self.library, "sysctlbyname", None), None, ctypes.c_size_t(256)
-        if ask is None:
-            return ""
-        room = ctypes.create_string_buffer(size.value)
-        failed = ask(name, room, ctypes.byref(size), None, ctypes.c_size_t(0))
-        return "" if failed else room.value.decode(errors="replace")
-
-    def host(self) -> str:
-        """The number of this machine, the same at each boot; empty if it is not told."""
-        ask, room = getattr(self.library, "gethostuuid", None), ctypes.create_string_buffer(16)
-        soon = struct.pack("=qq", 1, 0)  # a second, as struct timespec
-        return room.raw.hex() if ask is not None and not ask(room, soon) else ""
-
-
-kernel = Kernel()
+kernel = darwin_calls.Kernel()
 machine_id = kernel.host
 
 
@@ -112,16 +48,17 @@ class DarwinProcess(Process):
     __slots__ = ("owner", "parent_unique", "unique", "version")
 
     def __init__(self, record: bytes, task: bytes, session: int) -> None:
-        fields = RECORD.unpack(record)
+        fields = darwin_calls.RECORD.unpack(record)
         self.pid, self.ppid, self.owner = fields[3], fields[4], fields[5]
         self.state = STATES.get(fields[1], "?")
         self.name = named(fields[13]) or named(fields[12])
         self.pgid, self.sid = fields[15], session
         self.tty = 0 if fields[17] == NO_TERMINAL else fields[17]
         self.front = fields[18]
-        self.start = fields[20] * 100 + fields[21] // 10_000
+        # As psutil has it, to the last bit: the same process may be seen by both.
+        self.start = round((fields[20] + fields[21] / 1e6) * portable_proc.TICKS)
         self.unique, self.parent_unique, self.version = fields[23], fields[24], fields[25]
-        used = TASK.unpack(task) if len(task) == TASK.size else (0,) * 18
+        used = darwin_calls.TASK.unpack(task) if len(task) == darwin_calls.TASK.size else (0,) * 18
         self.ticks = int((used[2] + used[3]) * kernel.nanoseconds / TICK)
         self.childrens_ticks, self.pages = 0, used[1] // portable_proc.PAGE
 
@@ -130,16 +67,32 @@ class DarwinProcess(Process):
         return proc.printable(line[: proc.COMMAND_LIMIT])
 
 
+class OthersProcess(portable_proc.SeenProcess):
+    """One of another user: the kernel tells its numbers, and psutil the rest."""
+
+    __slots__ = ("parent_unique", "unique", "version")
+
+    def __init__(self, pid: int, numbers: bytes) -> None:
+        super().__init__(pid)
+        self.unique, self.parent_unique, self.version = darwin_calls.NUMBERS.unpack(numbers)[1:4]
+
+
 def named(padded: bytes) -> str:
     return os.fsdecode(padded.split(b"\0", 1)[0])
 
 
 def stat_of(pid: int) -> Process | None:
     """None when there is no such process; OSError when the look itself failed."""
-    record = kernel.told(pid, BSDINFO_WITH_UNIQUE, RECORD.size)
+    record = kernel.told(pid, darwin_calls.BSDINFO_WITH_UNIQUE, darwin_calls.RECORD.size)
     if record:
-        return DarwinProcess(record, kernel.told(pid, TASKINFO, TASK.size), kernel.session(pid))
-    return portable_proc.stat_of(pid)  # gone, or proc_pidinfo does not know the flavour
+        task = kernel.told(pid, darwin_calls.TASKINFO, darwin_calls.TASK.size)
+        return DarwinProcess(record, task, kernel.session(pid))
+    size = darwin_calls.NUMBERS.size
+    while numbers := kernel.told(pid, darwin_calls.UNIQUE, size):
+        seen = portable_proc.seen(lambda told=numbers: OthersProcess(pid, told))
+        if kernel.told(pid, darwin_calls.UNIQUE, size) == numbers:
+            return seen  # the number has not changed hands between the two looks
+    return portable_proc.stat_of(pid)  # gone, or proc_pidinfo knows neither flavour
 
 
 def is_zombie(process: Process) -> bool:
@@ -156,13 +109,14 @@ def live_process(pid: int) -> Process | None:
 
 
 def everybody(since: int = 0) -> list[Process]:
-    """All that are not dead, the newest first, without those with a smaller unique number."""
+    """All that are not dead, the newest first, without those with a smaller unique number. One
+    whose number is not told may be younger: it is not left out."""
     found = [live_process(pid) for pid in sorted(kernel.pids(), reverse=True)]
-    return [process for process in found if process and process.unique >= since]
+    return [process for process in found if process and not 0 < process.unique < since]
 
 
 def since(process: Process) -> int:
-    """What `everybody` may leave out for the descendants of this one."""
+    """What `everybody` may leave out for the descendants of this one; 0 if it is not known."""
     return process.unique
 
 
@@ -239,9 +193,11 @@ def signal_once(pid: int, number: int, unique: int) -> str:
             return ""
         if unique and now.unique and now.unique != unique:
             return ""  # the number is another's by now
-        version = now.version if isinstance(now, DarwinProcess) else 0
-        answer = kernel.signal(pid, version, number) if now.unique else NO_SUCH_CALL
-        if answer == NO_SUCH_CALL:
+        version = now.version if isinstance(now, DarwinProcess | OthersProcess) else None
+        answer = darwin_calls.NO_SUCH_CALL
+        if version is not None and number:  # it takes no 0, which only asks
+            answer = kernel.signal(pid, version, number)
+        if answer == darwin_calls.NO_SUCH_CALL:
             return portable_proc.kill_once(pid, number)
         if answer == 0:
             return ""
@@ -257,22 +213,11 @@ _kept: "list[Any]" = []  # a queue closes with its object
 
 def nap(pids: "Collection[int]", seconds: float, news: int) -> bool:
     """Waits until one of these may have ended, or there is something to read; whether there is."""
-    if sys.platform != "darwin":
-        return portable_proc.nap(pids, seconds, news)
-    queue = select.kqueue()
-    try:
-        once = select.KQ_EV_ADD | select.KQ_EV_ONESHOT
-        wanted = [
-            select.kevent(pid, select.KQ_FILTER_PROC, once, select.KQ_NOTE_EXIT) for pid in pids
-        ]
-        if news >= 0:
-            wanted.append(select.kevent(news, select.KQ_FILTER_READ, once))
-        events = queue.control(wanted, len(wanted) + 1, max(0.0, seconds))
-    except ProcessLookupError:
-        return False  # one has ended before it could be watched
-    finally:
-        queue.close()
-    return any(event.ident == news and event.filter == select.KQ_FILTER_READ for event in events)
+    events = kernel.events(pids, seconds, news)
+    blind = events is None or any(error not in (0, errno.ESRCH) for *_, error in events)
+    if events is None or blind:  # one cannot be watched: else this would return at once, each time
+        return portable_proc.nap(pids, min(seconds, LOOK_AGAIN), news)
+    return any(ident == news and read and not error for ident, read, error in events)
 
 
 def watch_directory(folder: str) -> int:

@@ -109,8 +109,13 @@ def start_of(itself: "Any") -> int:
 
 def stat_of(pid: int) -> Process | None:
     """None when there is no such process; OSError when the look itself failed."""
+    return seen(lambda: SeenProcess(pid))
+
+
+def seen(look: "Callable[[], Process]") -> Process | None:
+    """The same, with the errors of psutil as those of the system."""
     try:
-        return SeenProcess(pid)
+        return look()
     except (psutil.NoSuchProcess, OverflowError):  # no system has a number that large
         return None
     except psutil.Error as error:
@@ -158,10 +163,10 @@ def everybody(since: int = 0) -> list[Process]:
 
 def _seen(pid: int, since: int) -> Process | None:
     try:
-        seen = SeenProcess(pid)
+        process = SeenProcess(pid)
     except UNSEEN:
         return None
-    return seen if seen.start >= since else None
+    return process if process.start >= since else None
 
 
 def since(process: Process) -> int:
