@@ -200,6 +200,8 @@ def fits(env: dict[str, str], options: dict[str, Any]) -> bool:
     """Whether a forked command is the same as one that is started."""
     plain = options.keys() <= {"env", "cwd", "timeout", "input"} and "LANG" in env
     plain = plain and len(options.get("input") or "") < LARGEST_INPUT
+    # The parent has chosen its layer of processes when it started.
+    plain = plain and env.get("KNELL_PROCESSES") == os.environ.get("KNELL_PROCESSES")
     return plain and not any(name.startswith(READ_AT_THE_START) for name in env)
 
 
