@@ -193,15 +193,31 @@ def machine() -> str:
 
 def together(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """The parts that were not measured now keep what they have, with the day on which they did."""
-    if ways.WANTED:  # the other ways keep their figures
-        new = new | {part: merged(known.get(part, {}), new[part]) for part in new if part in PARTS}
+    if ways.WANTED:  # the other ways keep their figures, and how they were taken
+        parts = {part: merged(known.get(part, {}), new[part]) for part in new if part in PARTS}
+        stays = {name: known[name] for name in ("machine", "trials") if name in known}
+        when = {f"{part}: {', '.join(ways.WANTED)}": one for part, one in new["taken"].items()}
+        new = new | parts | stays | {"taken": when}
     return known | new | {"taken": known.get("taken", {}) | new["taken"]}
 
 
 def merged(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """One part, of which only some ways were measured now."""
+    """One part, of which only some ways were measured now. What stands beside them stays as it is:
+    the floor is that of the others, and each way has its ratio to its own."""
     both = {way: one for way, one in new.items() if isinstance(one, dict) and way != "ways"}
-    return known | both | ({"ways": known.get("ways", {}) | new["ways"]} if "ways" in new else {})
+    if "ways" not in new:
+        return known | both
+    measured = new["ways"].keys()
+    why = known.get("unavailable", {}) | new.get("unavailable", {})
+    return (
+        both
+        | known
+        | {
+            "ways": known.get("ways", {}) | new["ways"],
+            "versions": known.get("versions", {}) | new.get("versions", {}),
+            "unavailable": {way: one for way, one in why.items() if way not in measured},
+        }
+    )
 
 
 def chosen(given: argparse.Namespace) -> tuple[list[str], Scale]:

@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Shell words of GNU and of Linux that a Mac does not have, and calls of Python that only Linux has.
 GNU = re.compile(
     r"\bsed -i |\bsed --|\bdate (-d|--)|\bdate [^\n]*%N|\breadlink -f|\bstat (-c|--)"
-    r"|\bxargs (-r|-d)|\bgrep (-P|-oP)|\bcp -a --|\bmktemp (--|-p)|\bbase64 -w|\bhead -c -|\btail --pid|\bsort -V"
+    r"|\bxargs (-r|-d)|\bgrep (-P|-oP)|\bcp -a --|\bmktemp (--|-p)|\bbase64 -w|\bhead -c -"
+    r"|\btail --pid|\bsort -V"
     r"|\bps [^\n]*(--sort|--no-headers|--ppid|--forest)|\bfind [^\n]*-printf|\btar [^\n]*--sort"
     r"|(^|[;&|(] *)(setsid|timeout|nproc|sha256sum|md5sum|taskset|ionice|flock|pidof|tac) ",
     re.MULTILINE,

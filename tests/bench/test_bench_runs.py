@@ -100,6 +100,24 @@ def test_parts_that_were_not_measured_keep_their_figures_and_their_day() -> None
     assert run.together({}, {"many": 3, "taken": {}}) == {"many": 3, "taken": {}}
 
 
+def test_ways_that_were_not_measured_keep_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--ways` changes nothing of the others: neither floor nor version, nor how often they ran."""
+    old = {"ways": {"a": 1}, "floor": {"median": 5}, "versions": {"a": "1"}}
+    known = {
+        "times": old | {"unavailable": {"b": "why"}},
+        "trials": 5,
+        "taken": {"times": "monday"},
+    }
+    part = {"ways": {"b": 2}, "floor": {"median": 9}, "versions": {"b": "2"}, "unavailable": {}}
+    monkeypatch.setattr(run.ways, "WANTED", ["b"])
+    new = run.together(known, {"times": part, "trials": 1, "taken": {"times": "tuesday"}})
+    assert new["times"] == {
+        "ways": {"a": 1, "b": 2}, "floor": {"median": 5}, "versions": {"a": "1", "b": "2"},
+        "unavailable": {},
+    }  # fmt: skip
+    assert (new["trials"], new["taken"]) == (5, {"times": "monday", "times: b": "tuesday"})
+
+
 def given(*words: str) -> argparse.Namespace:
     return run.options().parse_args(words)
 
