@@ -178,7 +178,7 @@ class Ledger(Descendants):
 
     def note(self) -> None:
         """Remembers who lives. A stamp stays, so it need not be read before the end."""
-        if time.monotonic() < self.look_at:
+        if self.calm or time.monotonic() < self.look_at:  # the looks before an end see it too
             return
         before, self.stamps, spent = len(self.known), False, time.process_time()
         self.walk()
