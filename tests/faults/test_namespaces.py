@@ -163,8 +163,11 @@ def test_P24_no_verb_under_a_hiding_proc_writes_a_living_agent_off(
 
 
 @pytest.mark.needs_root
-def test_P24_the_reason_is_said(house: House) -> None:
-    started(house, DEAF)
+@pytest.mark.parametrize("layer", ["", "portable"])
+def test_P24_the_reason_is_said(house: House, layer: str) -> None:
+    house.env["KNELL_PROCESSES"] = layer
+    done = house.run("spawn", "--in", "headless", "--name", "luna", "--", "sleep", "99")
+    assert done.returncode == 0, done.stderr
     (view,) = json.loads(hidden(house, "list", "--json").stdout)["agents"]
     assert (view["note_code"], "hidepid" in view["note"]) == ("could_not_look", True)
 

@@ -31,6 +31,7 @@ LAYER = base.LAYER
 TAKEOVER = 30.0
 KEEPER_WORDS = ("--layer", LAYER, base.LIBRARY)
 ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
+HIDDEN = "/proc hides it from this process (hidepid), so it cannot be told whether it lives"
 DENIED = proc.DENIED
 FIRST_NAP, LONGEST_NAP = 0.001, 0.02  # seconds; each is twice as long as the one before
 SHARE = 4  # but at least so many times as long as it took to look at all of them
@@ -73,11 +74,25 @@ def look(process: ProcessId) -> Alive | Gone | Unknown:
     except OSError as error:
         return Unknown(error.strerror or str(error) or "cannot look")
     if stat is None:
-        return Gone()
+        return Unknown(HIDDEN) if _is_hidden(process.pid) else Gone()
     other = stat.unique and process.inode and stat.unique != process.inode
     if stat.start != process.start or other:
         return Gone("reused")
     return Gone() if base.is_zombie(stat) else Alive(process, stat.state)
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether a process has that number although it is not shown: hidepid, which only Linux has.
+    Elsewhere a number that answers and is not shown may be a zombie's."""
+    if sys.platform != "linux":
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return stat_of(pid) is None
 
 
 def open_process(pid: int) -> int:
