@@ -207,15 +207,12 @@ def numbers_in_turn() -> int:
 
 def command_of(pid: int) -> str:
     """Its command line for people: one line, printable, not too long, without secrets."""
-    from knell.core.redact import redacted  # `list` asks for no command line
-
-    line = proc.command_line(pid)
-    if line:
-        return redacted(line)
     try:
         stat = stat_of(pid)
     except OSError:
         stat = None
+    from knell.core.redact import redacted  # `list` asks for no command line
+
     return redacted(stat.command()) if stat else "[?]"
 
 

@@ -58,7 +58,8 @@ class Process:
 
     def command(self) -> str:
         """Its command line for people: one line, printable, not too long."""
-        return command_line(self.pid) or printable(f"[{self.name}]")
+        line = " ".join(argv_of(self.pid)) or f"[{self.name}]"
+        return printable(line[:COMMAND_LIMIT])
 
 
 def printable(text: str) -> str:
@@ -118,11 +119,6 @@ def argv_of(pid: int) -> tuple[str, ...]:
     """Its command line; empty for kernel threads, zombies and whatever cannot be read."""
     text = read(f"/proc/{pid}/cmdline") or read(f"{shown_at(pid)}/cmdline")
     return tuple(os.fsdecode(text).rstrip("\0").split("\0")) if text else ()
-
-
-def command_line(pid: int) -> str:
-    """For people: one line, printable, not too long; empty where `argv_of` is."""
-    return printable(" ".join(argv_of(pid))[:COMMAND_LIMIT])
 
 
 def environ_of(pid: int) -> bytes:
