@@ -1,5 +1,5 @@
 """`python -m knell` is the command `knell`."""
 
-from knell.faces.cli import main
+from knell.faces.cli import script
 
-main()
+script()

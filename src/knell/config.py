@@ -43,15 +43,21 @@ def recognise_host(home: str, boot: str, machine: str) -> str:
     known = [line for line in lines if len(line) == 4]  # noqa: PLR2004 - label, name, boot, machine
     now = [line[0] for line in known if line[2] == boot]
     again = [line[0] for line in known if (line[1], line[3]) == (name, machine)]
-    taken = {line[0] for line in known}
-    free = (f"{name}-{number}" if number else name for number in (0, *range(2, len(taken) + 3)))
-    label = (now or again or [one for one in free if one not in taken][:1])[-1]
+    label = (now or again or [_free_name(name, {line[0] for line in known})])[-1]
     if boot and [label, name, boot, machine] not in known:  # one that cannot be read is no boot
         from knell import files
 
         with suppress(OSError):  # without the state's directory there are no records either
             files.append_line(path, "\t".join((label, name, boot, machine)))
     return label
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    return free
 
 
 def load(env: Mapping[str, str]) -> "Settings":

@@ -21,7 +21,6 @@ STORE = {
     *("knell.core.agent", "knell.core.run", "knell.core.process", "knell.core.run"),
     *("knell.core.ports", "knell.core.ports.store", "knell.stores", "knell.stores.database"),
     *("knell.stores.records", "knell.stores.runs", "knell.stores.sqlite"),
-    "knell.stores.transactions",
 }
 ENDINGS = {"knell.stores.endings", "knell.core.ports.ending_store"}
 LOOKING = {

@@ -31,10 +31,7 @@ class Knell(StartAndWatchVerbs, LiveVerbs):
     """
 
     def __init__(
-        self,
-        home: str = "",
-        env: Mapping[str, str] | None = None,
-        registry: str = "",
+        self, home: str = "", env: Mapping[str, str] | None = None, registry: str = ""
     ) -> None:
         self._world = RealWorld(env, home)
         self._world.registry_path = registry

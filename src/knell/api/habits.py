@@ -108,10 +108,7 @@ _BODIES: dict[str, tuple[str, str]] = {
     "hopper": ("hops from pid to pid every 3 ms", _hopper(400, 0.003, setsid=True)),
     "hopper_same_session": ("the same without setsid", _hopper(400, 0.003, setsid=False)),
     "hopper_tight": ("hops every 0.3 ms", _hopper(2000, 0.0003, setsid=True)),
-    "stopped": (
-        "a child that is stopped",
-        "child('os.kill(os.getpid(), 19)\\n' + SLEEP)\nsleep()",
-    ),
+    "stopped": ("a child that is stopped", "child('os.kill(os.getpid(), 19)\\n' + SLEEP)\nsleep()"),
     "zombie_parent": (
         "a child that never reaps its own dead child",
         "child('os.fork() or os._exit(0)\\n' + SLEEP, session=True)\nsleep()",

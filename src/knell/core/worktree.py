@@ -7,6 +7,8 @@ from typing import NamedTuple
 from knell.core.ports.git import Tree
 from knell.core.process import Unknown
 
+SHOWN = 3  # names that a list has before it counts the rest
+
 
 class Cleanup(StrEnum):
     OWN = "own"  # like safe, but only what knell itself made
@@ -82,6 +84,6 @@ def _number(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def _listed(words: Sequence[str], shown: int = 3) -> str:
-    more = f" and {len(words) - shown} more" if len(words) > shown else ""
-    return ", ".join(words[:shown]) + more
+def _listed(words: Sequence[str]) -> str:
+    more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+    return ", ".join(words[:SHOWN]) + more

@@ -100,22 +100,8 @@ FAR = {
 WITHOUT = {
     "they begin or take over a terminal, a session or a process": ("run", "create", "adopt"),
     ROOM: (
-        *(
-            "path",
-            "verify",
-            "doctor",
-            "bug-report",
-            "hooks",
-            "skills",
-            "completion",
-            "man",
-            "help",
-            "demo",
-            "mcp",
-            "top",
-            "web",
-        ),
-        *("prune", "uninstall", "fork"),
+        *("path", "verify", "doctor", "bug-report", "hooks", "skills", "completion", "man"),
+        *("help", "demo", "mcp", "top", "web", "prune", "uninstall", "fork"),
     ),
     "they end or compare what is left, and ask for options": (
         *("reap", "delete", "stalled", "monitor"),

@@ -5,7 +5,7 @@ import json
 from knell.core.ports.store import NotLive
 from knell.core.ports.teams import Backend
 from knell.stores import records
-from knell.stores.transactions import FULL, Part
+from knell.stores.sqlite import FULL, Part
 
 _SERVERS = """
     SELECT id, kind, project, process, port, log, started_at, retired_at,

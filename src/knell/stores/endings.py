@@ -21,7 +21,7 @@ from knell.core.process import ProcessId
 from knell.core.run import Ending, Happening, Orphan, Outcome, Run, step
 from knell.stores import records
 from knell.stores.runs import AT_END, affects_a_team, known_run, put_orphans, receipt_columns
-from knell.stores.transactions import FULL, NORMAL, Part
+from knell.stores.sqlite import FULL, NORMAL, Part
 
 if TYPE_CHECKING:
     from knell.core.agent import Agent

@@ -5,7 +5,7 @@ from typing import Any
 
 from knell.core.ports.store import Event
 from knell.stores import records
-from knell.stores.transactions import NORMAL, Part
+from knell.stores.sqlite import NORMAL, Part
 
 _LARGEST = 2**63 - 1  # the largest number that SQLite holds
 

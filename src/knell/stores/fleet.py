@@ -5,7 +5,7 @@ from typing import Any
 
 from knell.core.ports.fleet import LinkRecord, OutgoingReceipt, StoredOrder
 from knell.stores import records
-from knell.stores.transactions import FULL, NORMAL, Part
+from knell.stores.sqlite import FULL, NORMAL, Part
 
 _LINK = "SELECT epoch, start_event, start_receipt, contact_up, contact_boot, latest FROM fleet_link"
 _ORDER = "SELECT id, at, body, state, plan, answer FROM fleet_orders WHERE id = ?"

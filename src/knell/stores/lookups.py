@@ -2,7 +2,7 @@
 
 from knell.core.ports.teams import NoSuchTeam
 from knell.core.teams import Team
-from knell.stores.transactions import Transactions
+from knell.stores.sqlite import Transactions
 
 TEAMS = "SELECT name, leader, created_at, topology, description, dissolved_at FROM teams"
 

@@ -6,7 +6,7 @@ from knell.core.errors import BadRequest
 from knell.core.teams import EVERYBODY, Message, checked_message
 from knell.stores import records
 from knell.stores.lookups import live_team
-from knell.stores.transactions import FULL, Part
+from knell.stores.sqlite import FULL, Part
 
 MOST = 1_000  # messages that one call returns
 

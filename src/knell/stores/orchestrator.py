@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from knell.core.ports.store import WorktreeRow
 from knell.stores import records
-from knell.stores.transactions import FULL, Part, Transactions
+from knell.stores.sqlite import FULL, Part, Transactions
 
 if TYPE_CHECKING:
     from knell.core.agent import Agent

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from knell.stores import records
-from knell.stores.transactions import FULL, Part
+from knell.stores.sqlite import FULL, Part
 
 # The newest run of an agent stays: without it, the agent could not be resumed.
 _OLD = """

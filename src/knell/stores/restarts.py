@@ -4,7 +4,7 @@ from knell.core.errors import StillRunning
 from knell.core.restart import PlanState, RestartPlan, supersedes
 from knell.core.run import Run
 from knell.stores import records
-from knell.stores.transactions import FULL, Part, Transactions
+from knell.stores.sqlite import FULL, Part, Transactions
 
 _PLANS = "SELECT run, agent, decision, why, attempt, due_at FROM restarts"
 

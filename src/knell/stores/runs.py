@@ -9,7 +9,7 @@ from knell.core.ports.store import LiveRecords, NotLive, RunRecord, Seat
 from knell.core.process import ProcessId
 from knell.core.run import Happening, Orphan, Run, State, step
 from knell.stores import records
-from knell.stores.transactions import FULL, NORMAL, Part, Transactions, Value
+from knell.stores.sqlite import FULL, NORMAL, Part, Transactions, Value
 
 if TYPE_CHECKING:
     from knell.core.conversation import KnownConversation

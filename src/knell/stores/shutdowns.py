@@ -6,7 +6,7 @@ from knell.core.ports.teams import AskedShutdown, MovedShutdown, NoSuchRequest
 from knell.core.run import Ending, Outcome, Run
 from knell.core.shutdown import Move, Phase, ShutdownRequest, next_phase
 from knell.stores import records
-from knell.stores.transactions import FULL, Part
+from knell.stores.sqlite import FULL, Part
 
 _REQUESTS = """
     SELECT id, team, agent, run, asked_by, phase, reason, force, requested_at, responded_at,

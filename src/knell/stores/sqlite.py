@@ -1,18 +1,20 @@
 """The default store: one SQLite file that any number of processes share."""
 
-from __future__ import annotations
-
 import os
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from json import dumps
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from knell.core.ports.store import Store
-from knell.stores.runs import SqliteRuns
-from knell.stores.transactions import Transactions
+from knell.core.errors import StoreFailed
+from knell.core.ports.store import RunRecord, Store
+from knell.stores import records
+from knell.stores.database import CAUGHT, PATIENCE, code_of, damaged, opened, store_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from knell.stores.backends import SqliteBackends
     from knell.stores.endings import SqliteEndings
     from knell.stores.events import SqliteEvents
@@ -21,10 +23,216 @@ if TYPE_CHECKING:
     from knell.stores.orchestrator import SqliteOrchestrator
     from knell.stores.pruning import SqlitePruning
     from knell.stores.restarts import SqliteRestarts
+    from knell.stores.runs import SqliteRuns
     from knell.stores.shutdowns import SqliteShutdowns
     from knell.stores.team_tasks import SqliteTeamTasks
     from knell.stores.teams import SqliteTeams
     from knell.stores.watch import SqliteWatch
+
+# What a power cut may destroy. NORMAL: the last commits, never the file. FULL: nothing committed.
+NORMAL = "PRAGMA synchronous = NORMAL"
+FULL = "PRAGMA synchronous = FULL"
+HURRY = 30.0  # seconds after a failed wait for the lock in which the next wait is short
+MOMENT = 0.05  # seconds that such a short wait takes
+
+# What the conversion of a row can raise that knell did not write.
+_SENSELESS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+
+T = TypeVar("T")
+Make = Callable[[records.Row], T]
+Value = str | bytes | int | Mapping[str, Any] | None
+
+
+class Transactions:
+    """The connection that all parts share: its transactions, clock and audit trail."""
+
+    def __init__(self, path: str, now: Callable[[], str]) -> None:
+        self._path, self.now = os.path.abspath(path), now
+        self._safety = ""
+        # Of this transaction: run → what is to be kept of it, or None for what the tables hold.
+        self.changed_runs: dict[str, RunRecord | None] = {}
+        self._hurried_until, self._patience = 0.0, PATIENCE
+        try:
+            self.db, self._refusal = opened(self._path)
+            self._file = self._file_now()
+        except CAUGHT as error:
+            raise store_failure(self._path, error) from error
+
+    def close(self) -> None:
+        try:
+            self.db.close()
+        except CAUGHT as error:
+            raise store_failure(self._path, error) from error
+
+    def all(self, query: str, make: Make[T], *values: Value, **named: Value) -> list[T]:
+        """What the query finds, each row made into a record."""
+        with self.reading():
+            return [make(row) for row in self.execute(query, *values, **named)]
+
+    def one(self, query: str, make: Make[T], *values: Value, **named: Value) -> T | None:
+        """The first of them."""
+        found = self.all(query, make, *values, **named)
+        return found[0] if found else None
+
+    def execute(self, statement: str, *values: Value, **named: Value) -> sqlite3.Cursor:
+        """Runs one statement, inside `reading` or `writing`; its values are given in one way."""
+        if named:
+            return self.db.execute(statement, {key: _storable(named[key]) for key in named})
+        return self.db.execute(statement, [_storable(one) for one in values])
+
+    def insert(self, table: str, **columns: Value) -> int:
+        """Adds a row and returns its rowid; inside `writing`."""
+        marks = ", ".join("?" * len(columns))
+        statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+        return self.execute(statement, *columns.values()).lastrowid or 0
+
+    def update(self, table: str, key: Mapping[str, Value], **columns: Value) -> int:
+        """Changes the rows with that key and returns how many there were; inside `writing`."""
+        changes, which = (" = ?, ".join(columns), " = ? AND ".join(key))
+        statement = f"UPDATE {table} SET {changes} = ? WHERE {which} = ?"
+        return self.execute(statement, *columns.values(), *key.values()).rowcount
+
+    def put(self, table: str, key: Mapping[str, Value], **columns: Value) -> None:
+        """Changes the row with that key, or adds it; inside `writing`."""
+        if not self.update(table, key, **columns):
+            self.insert(table, **key, **columns)
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """A record that cannot be understood is a StoreFailed too."""
+        try:
+            yield self.db
+        except _SENSELESS as error:
+            raise StoreFailed(
+                f"{self._path} holds a record that this knell cannot read ({error})",
+                "upgrade knell if a newer one wrote it; else restore the file from a copy",
+            ) from error
+        except CAUGHT as error:
+            raise store_failure(self._path, error) from error
+
+    @contextmanager
+    def writing(self, safety: str) -> Generator[sqlite3.Connection]:
+        """All of it is written, or nothing; no other process writes meanwhile."""
+        try:
+            self._check_writable()
+            if safety != self._safety:
+                self.db.execute(safety)  # before the transaction: inside one it has no effect
+                self._safety = safety
+            try:
+                self._begin()
+                yield self.db
+                self.db.execute("COMMIT")
+            except BaseException:
+                self.db.rollback()
+                self.changed_runs.clear()
+                raise
+            self._write_records()
+        except CAUGHT as error:
+            raise store_failure(self._path, error) from error
+
+    def _write_records(self) -> None:
+        """Writes each changed run where a lost store is restored from: into its own directory, or
+        beside the others that were put away.
+
+        What cannot be written there is no error: the store was written, and has the same."""
+        while self.changed_runs:
+            from knell.stores.archive import RunArchive
+
+            id, record = self.changed_runs.popitem()
+            record = record or self._record_of(id)
+            with suppress(OSError):
+                archive = RunArchive(os.path.join(os.path.dirname(self._path), "runs"))
+                archive.write(record.run, records.record_json(record).encode())
+
+    def _record_of(self, id: str) -> RunRecord:
+        [run] = self.all(records.RUNS + " WHERE r.id = ?", records.run_from, id)
+        [agent] = self.all(records.AGENT, records.agent_from, run.agent)
+        receipt = self.one(records.RECEIPT, records.receipt_from, id)
+        token = self.one("SELECT token FROM instances WHERE run = ?", records.first, id)
+        return RunRecord(agent, run, receipt, token or "")
+
+    def _check_writable(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+        if self._file_now() != self._file:
+            raise StoreFailed(
+                f"{self._path} was moved or deleted while it was in use",
+                "put it back, or run the command again and it is restored from the run directories",
+            )
+
+    def write_event(self, type: str, agent: str, run: str, data: Mapping[str, Any]) -> None:
+        """One row of the audit trail. Only inside a transaction."""
+        self.insert("events", at=self.now(), type=type, agent=agent, run=run, data=data)
+
+    def live_run_of(self, agent: str) -> str:
+        """The id of the agent's live run; empty if it is not running."""
+        return self.one("SELECT run FROM instances WHERE agent = ?", records.first, agent) or ""
+
+    def agent_of(self, run: str) -> str:
+        """The agent of a run, for messages; the run's own id if it is unknown."""
+        return self.one("SELECT agent FROM runs WHERE id = ?", records.first, run) or run
+
+    def _begin(self) -> None:
+        """Waits for the write lock; soon after a failed wait, only for a moment.
+
+        A kill of fifty agents while another process keeps the lock waits once, not fifty times.
+        """
+        patience = MOMENT if time.monotonic() < self._hurried_until else PATIENCE
+        if patience != self._patience:
+            self.db.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}")
+            self._patience = patience
+        try:
+            self.db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if code_of(error) == sqlite3.SQLITE_BUSY:
+                self._hurried_until = time.monotonic() + HURRY
+            raise
+        self._hurried_until = 0.0
+
+    def check(self) -> None:
+        """StoreFailed unless every page can be read, and one can be written and flushed."""
+        with self.reading() as db:
+            [[found], *_] = db.execute("PRAGMA quick_check(1)").fetchall()
+            if found != "ok":
+                raise damaged(self._path, found)
+        with self.writing(FULL) as db:  # the first page, with the value that it had
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            db.execute(f"PRAGMA user_version = {version:d}")
+
+    def back_up(self) -> None:
+        """Copies the whole store into the newest backup; the one before becomes the second."""
+        first, second, new = (f"{self._path}.backup-{which}" for which in ("1", "2", "new"))
+        with self.reading() as db:
+            with suppress(FileNotFoundError):
+                os.unlink(new)  # what a crash left there
+            os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            db.execute("VACUUM INTO ?", [new])
+            with suppress(FileNotFoundError):
+                os.replace(first, second)
+            os.replace(new, first)
+
+    def _file_now(self) -> tuple[int, int]:
+        """SQLite would go on writing to a file that was deleted, and all of that would be lost."""
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return (0, 0)
+        return (found.st_dev, found.st_ino)
+
+
+class Part:
+    """One subject of the store, on the connection that all parts share."""
+
+    def __init__(self, file: Transactions) -> None:
+        self._file = file
+
+
+def _storable(value: Value) -> str | bytes | int | None:
+    """A mapping as readable JSON, in which a value that JSON has no type for is text."""
+    if isinstance(value, int | bytes | None):
+        return value
+    text = value if isinstance(value, str) else dumps(value, ensure_ascii=False, default=str)
+    return str(text) if text.isascii() else records.plain(text)
 
 
 class SqliteStore(Store):
@@ -36,8 +244,8 @@ class SqliteStore(Store):
 
     def __init__(self, path: str, *, now: Callable[[], str]) -> None:
         self._file = Transactions(path, now)
-        self.runs = SqliteRuns(self._file)
         if TYPE_CHECKING:  # so that each is checked against its port
+            self.runs = SqliteRuns(self._file)
             self.events = SqliteEvents(self._file)
             self.endings = SqliteEndings(self._file)
             self.watch = SqliteWatch(self._file)

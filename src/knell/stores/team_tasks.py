@@ -12,7 +12,7 @@ from knell.core.run import Ending, Run
 from knell.core.teams import TaskDeed, TaskStatus, TeamTask, checked_task, next_status
 from knell.stores import records
 from knell.stores.lookups import live_team
-from knell.stores.transactions import FULL, Part, Transactions
+from knell.stores.sqlite import FULL, Part, Transactions
 
 _TASKS = """
     SELECT id, team, title, description, priority, status, owner, owner_run, token, created_at,

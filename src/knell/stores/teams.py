@@ -13,8 +13,8 @@ from knell.core.teams import Role, Team, TeamMember, Topology, next_colour
 from knell.stores import records
 from knell.stores.lookups import TEAMS, live_team, team_named
 from knell.stores.shutdowns import SqliteShutdowns
+from knell.stores.sqlite import FULL, Part, Transactions
 from knell.stores.team_tasks import hand_over_tasks, reassign_tasks, release_tasks
-from knell.stores.transactions import FULL, Part, Transactions
 
 _MEMBERS = "SELECT team, agent, role, colour, joined_at, run FROM members"
 

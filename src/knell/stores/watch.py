@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from knell.core.ports.store import Watcher
 from knell.core.process import ProcessId
 from knell.stores import records
-from knell.stores.transactions import NORMAL, Part
+from knell.stores.sqlite import NORMAL, Part
 
 # An older heartbeat than the recorded one changes nothing, unless the recorded one lies in the
 # future because a clock was wrong.

@@ -230,9 +230,9 @@ def _evidence(look: Look, memory: Memory, limits: StallLimits) -> tuple[SignEvid
     return tuple(found)
 
 
-def checked_patience(seconds: float, what: str = "a heartbeat timeout") -> float:
+def checked_patience(seconds: float) -> float:
     """`seconds` if it makes sense; with 0 every agent would be stalled."""
     if math.isnan(seconds) or not 1 <= seconds <= LONGEST_WAIT:
-        why = f"{what} of {seconds} seconds is not between 1 and {LONGEST_WAIT:.0f}"
+        why = f"a heartbeat timeout of {seconds} seconds is not between 1 and {LONGEST_WAIT:.0f}"
         raise BadRequest(why, "give it in seconds, for example 120")
     return seconds

@@ -5,14 +5,14 @@ here. Help, abbreviations, rare options and mistakes are left to click, which re
 by the options in verbs/; tests/fast checks that both give them the same meaning.
 """
 
-import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from knell.api import Knell
-from knell.core.errors import BadRequest, NoTarget
+from knell.core.errors import BadRequest, NoTarget, StoreFailed
 from knell.faces import exits
 from knell.faces.cli import output
 
@@ -72,11 +72,7 @@ def run(words: Sequence[str]) -> int | None:
     if "_KNELL_COMPLETE" in os.environ or (found := read(words)) is None:
         return None
     verb, targets, given = found
-    gc.disable()  # it lives for a moment: to search for cycles takes longer than they take room
-    try:
-        return (kill_agents if verb == "kill" else list_agents)(targets, **given)
-    finally:
-        gc.enable()
+    return (kill_agents if verb == "kill" else list_agents)(targets, **given)
 
 
 def read(words: Sequence[str]) -> tuple[str, tuple[str, ...], Given] | None:
@@ -129,7 +125,9 @@ def list_agents(
 
         views = filtered_agents(targets, **given)
     else:
-        views = Knell().list(with_ended=given["with_ended"])
+        knell = Knell()
+        views = knell.list(with_ended=given["with_ended"])
+        close(knell)
     if json_wanted:
         output.print_json({"agents": [view.to_json() for view in views]})
     elif form:
@@ -180,7 +178,15 @@ def kill_agents(
 
         for line in ended_before(knell, endings):
             output.print_error(line)
+    close(knell)
     return code
+
+
+def close(knell: Knell) -> None:
+    """Here, because the process may end without taking its objects apart; what they hold was
+    written before, so that a failure means nothing."""
+    with suppress(StoreFailed):
+        knell.close()
 
 
 def has_far(words: Sequence[str]) -> bool:

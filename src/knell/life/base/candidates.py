@@ -20,12 +20,7 @@ from knell.core.json_lines import records_of
 from knell.core.kind import Kind
 from knell.core.receipt import Conversation
 from knell.core.run import Run
-from knell.life.base.conversation import (
-    conversation_files,
-    find_conversation,
-    is_there,
-    root_of,
-)
+from knell.life.base.conversation import conversation_files, find_conversation, is_there, root_of
 from knell.life.base.known_conversation import IN_HOOK_LINE
 
 if TYPE_CHECKING:

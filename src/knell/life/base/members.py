@@ -9,8 +9,6 @@ from knell.core.process import Gone
 from knell.core.run import Orphan, State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from knell.core.kind import Helper, Kind
     from knell.core.ports.processes import Target
     from knell.core.ports.world import World
@@ -58,11 +56,11 @@ def processes_of(run: Run) -> list[ProcessId]:
     return [process for process in (run.keeper, run.process) if process]
 
 
-def protected_now(world: World, live: Iterable[Run] | None = None) -> list[ProcessId]:
+def protected_now(world: World) -> list[ProcessId]:
     """Keepers and agents of all live runs. An ending signals none of them but its own.
 
     Read anew before every signal: an agent may have started another a moment ago."""
-    runs = world.store.runs.live() if live is None else live
+    runs = world.store.runs.live()
     return [process for run in runs if run.host == world.host for process in processes_of(run)]
 
 

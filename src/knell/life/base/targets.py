@@ -57,10 +57,7 @@ class Crowd:
     """Everything that a target can mean, looked up once for all targets of a verb."""
 
     def __init__(
-        self,
-        picture: Picture,
-        orphans: Sequence[Orphan] | None = None,
-        targets: Sequence[str] = (),
+        self, picture: Picture, orphans: Sequence[Orphan] | None = None, targets: Sequence[str] = ()
     ) -> None:
         """Where every one of `targets` is an agent's name, ended agents of other names stay
         unread: there may be a hundred thousand."""

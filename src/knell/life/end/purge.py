@@ -10,12 +10,7 @@ from knell.core.errors import Refused
 from knell.core.kind import Kind
 from knell.core.ports.world import World
 from knell.core.receipt import Receipt, Result, TargetResult
-from knell.life.base.conversation import (
-    conversation_files,
-    files_below,
-    find_conversation,
-    root_of,
-)
+from knell.life.base.conversation import conversation_files, files_below, find_conversation, root_of
 from knell.life.base.conversation_copy import forget_copies
 from knell.life.base.conversation_users import conversation_user
 

@@ -94,10 +94,7 @@ class AgentView(NamedTuple):
 
 
 def list_agents(
-    world: "World",
-    *,
-    with_ended: bool = False,
-    verdicts: Mapping[str, LastVerdict] | None = None,
+    world: "World", *, with_ended: bool = False, verdicts: Mapping[str, LastVerdict] | None = None
 ) -> list[AgentView]:
     """The agents that live, or `with_ended` also those that have ended, oldest first.
 

@@ -149,11 +149,7 @@ def take_snapshot(
 
 
 def changes_since(
-    world: World,
-    after: Snapshot,
-    judged: Sequence[Judgement] = (),
-    *,
-    with_ended: bool = False,
+    world: World, after: Snapshot, judged: Sequence[Judgement] = (), *, with_ended: bool = False
 ) -> Changes:
     """The next snapshot, and what it has that the earlier one had not."""
     now = take_snapshot(world, judged, after, with_ended=with_ended)

@@ -26,12 +26,7 @@ from knell.life.registry.agent_of_row import (
     note_guess,
     shows_agent,
 )
-from knell.life.registry.mirror import (
-    announce,
-    speaks_of,
-    write_end,
-    write_purge,
-)
+from knell.life.registry.mirror import announce, speaks_of, write_end, write_purge
 from knell.life.start.adopt import AdoptWish, take_charge
 
 NOT_LISTED = (
@@ -113,12 +108,7 @@ def adopt_session(world: World, row: Row) -> list[str]:
     pane = agents_pane(world, row)
     if not pane:
         return []
-    wish = AdoptWish(
-        target=pane,
-        name=name_for(world, row),
-        kind=row.agent,
-        server=row.tmux_server,
-    )
+    wish = AdoptWish(target=pane, name=name_for(world, row), kind=row.agent, server=row.tmux_server)
     try:
         return [take_charge(world, wish).run.id]
     except NoSuchAgent:

@@ -3,12 +3,7 @@
 from typing import NamedTuple
 
 from knell.core.agent import Agent
-from knell.core.arguments import (
-    asks_for_headless,
-    needs_terminal,
-    prompt_of,
-    talks_in_terminal,
-)
+from knell.core.arguments import asks_for_headless, needs_terminal, prompt_of, talks_in_terminal
 from knell.core.codes import Code
 from knell.core.environment import SHARED
 from knell.core.errors import NotResumable, Refused

@@ -13,13 +13,7 @@ from knell.faces.mcp.tools.tool import Answer, Tool, ToolCall
 
 TOOLS: dict[str, Tool] = {
     tool.name: tool
-    for tool in (
-        *end.TOOLS,
-        *start.TOOLS,
-        *read.TOOLS,
-        *messages.TOOLS,
-        *tasks.TOOLS,
-    )
+    for tool in (*end.TOOLS, *start.TOOLS, *read.TOOLS, *messages.TOOLS, *tasks.TOOLS)
 }
 
 

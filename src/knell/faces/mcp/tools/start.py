@@ -56,16 +56,9 @@ def resume_agent(call: ToolCall) -> Answer:
 def heartbeat(call: ToolCall) -> Answer:
     given = call.given
     beat = call.knell.server.heartbeat(
-        given["agentId"],
-        team=given["teamName"],
-        status=given["status"],
-        metadata=given["metadata"],
+        given["agentId"], team=given["teamName"], status=given["status"], metadata=given["metadata"]
     )
-    return {
-        "heartbeatTs": beat.at,
-        "nextDeadline": beat.next_deadline,
-        "agentStatus": beat.status,
-    }
+    return {"heartbeatTs": beat.at, "nextDeadline": beat.next_deadline, "agentStatus": beat.status}
 
 
 RUN = {**texts("agentId", "run", "place", "pane"), "pid": {"type": ["integer", "null"]}}
