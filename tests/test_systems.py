@@ -36,7 +36,6 @@ BRANCHES = {
     "src/knell/life/watch/autostart.py": "launchctl",
     "scripts/setup-system": "brew",
     "src/knell/faces/cli/verbs/demo.py": "Debian: ",  # a hint that names its system
-    "src/knell/processes/os/linux_boot.py": "Linux: ",
 }
 
 
@@ -106,7 +105,7 @@ def test_a_date_without_a_fraction_is_read_as_the_second_that_it_tells() -> None
 def test_a_program_of_linux_has_its_branch_for_the_other_system() -> None:
     found = {
         path.relative_to(ROOT).as_posix(): path.read_text()
-        for path in [*read_by_a_mac(), ROOT / "src/knell/processes/os/linux_boot.py"]
+        for path in read_by_a_mac()
         if PROGRAMS.search(path.read_text())
     }
     assert set(found) == set(BRANCHES)

@@ -11,7 +11,7 @@ import knell
 SRC = Path(knell.__file__).parent
 ALLOWED = {
     "processes/os/linux.py": "the module for Linux",
-    "processes/os/linux_boot.py": "its part that tells which boot and namespace this is",
+    "processes/os/linux_boot.py": "which boot this is, on Linux",
     "processes/os/linux_use.py": "what processes use, on Linux",
     "processes/os/linux_connections.py": "what connections carry, on Linux",
     "processes/os/proc.py": "one process; shared with the keeper",
