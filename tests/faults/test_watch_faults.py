@@ -150,8 +150,10 @@ def restarts_once(house: House) -> None:
     assert all(number == 1 for number in lived.values()), lived
     assert set(lived) <= {run.id for run in every}
     assert len(every) > 1, "in all that time it was started again"
-    kept = [run for run in every[:-1] if environment_file(house, run).exists()]
-    assert kept == [], "an environment that nobody needs any more"
+    kept = [run.id for run in every[:-1] if environment_file(house, run).exists()]
+    # A start that was cut short is made again with the environment of the run before it.
+    cut_short = every[-1].process is None and not environment_file(house, every[-1]).exists()
+    assert len(kept) <= int(cut_short), "an environment that nobody needs any more"
 
 
 # -- the store is locked -----------------------------------------------------------------------
