@@ -9,7 +9,7 @@ from fast.tracing import statements
 from house import House
 
 PER_AGENT = 20  # statements that one more agent adds to `kill all`
-AT_ONCE = 40  # that a kill needs besides
+AT_ONCE = 50  # that a kill needs besides; a slow machine makes it look once more, or twice
 
 
 def synced(told: list[str]) -> int:

@@ -1,5 +1,6 @@
 """`list` and `kill` end without taking the interpreter apart, and leave nothing undone by that."""
 
+import os
 import subprocess
 import sys
 
@@ -56,3 +57,18 @@ def test_what_may_have_left_something_to_do_takes_the_usual_way_out(
     done = ran(house, *words, before=before)
     assert done.returncode == code, done.stderr
     assert done.stderr.endswith("taken apart\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has /dev/full")
+@pytest.mark.parametrize("words", [("list", "--json"), ("--help",), ("doctor",)], ids=" ".join)
+def test_P23_an_output_that_cannot_be_written_is_said_without_a_traceback(
+    house: House, words: tuple[str, ...]
+) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "knell", *words], env=house.env, cwd=house.root,
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=300,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the output cannot be written: No space left")
+    assert "Traceback" not in done.stderr

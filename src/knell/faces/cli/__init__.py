@@ -1,5 +1,6 @@
 """The command line: the verbs are in verbs/, each file imported only when one of them is called."""
 
+import errno
 import gc
 import io
 import os
@@ -9,6 +10,8 @@ from knell.core.errors import KnellError
 from knell.faces import exits
 from knell.faces.cli import fastpath, output
 
+# What a full or broken disk behind a redirected stdout answers.
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 NAMED = 3  # agents that are named one by one after an interruption; more are counted
 
 
@@ -21,8 +24,7 @@ def script() -> None:
         main()
     except SystemExit as end:
         if end.code == 0 and sys.modules.keys().isdisjoint(("click", "threading")):
-            print(end="", flush=True)
-            os._exit(0)
+            os._exit(0)  # `main` has flushed what was printed
         raise
 
 
@@ -33,6 +35,7 @@ def main() -> None:
         sys.__stdout__.reconfigure(errors="backslashreplace")
     try:
         code = _run(json_wanted=json_wanted)
+        sys.stdout.flush()
     except KnellError as error:
         code = exits.of_error(error)
         print_failure(error, code, json_wanted=json_wanted)
@@ -42,6 +45,13 @@ def main() -> None:
     except BrokenPipeError:  # the reader has left
         output.discard_output()
         code = exits.Exit.DONE
+    except OSError as error:
+        if error.filename is not None or error.errno not in UNWRITABLE:
+            raise
+        output.discard_output()
+        output.print_error(f"error: the output cannot be written: {error.strerror}")
+        output.print_error("hint: what was done is done; knell events --last 5 tells it")
+        code = exits.Exit.FAILED
     sys.exit(int(code))
 
 
