@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -137,7 +136,7 @@ def test_the_moments_of_a_keeper_are_seen(house: House, doomed: Doomed) -> None:
     run = born(house, "obedient", "luna")
     assert run
     house.kill("luna")
-    journal = Path(house.knell.world.rundir(run.id), "journal").read_text().splitlines()
+    journal = (house.knell.world.archive.journal(run.id) or b"").decode().splitlines()
     written = [line.split("\t")[0] for line in journal]
     names = [name for name in doomed.moments() if name.startswith("after write")]
     assert [name.split()[-1] for name in names] == written
