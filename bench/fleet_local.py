@@ -68,7 +68,7 @@ def ratios_of(ours: list[Cost], theirs: list[Cost]) -> tuple[list[float], list[f
 
 def is_sure(ours: list[Cost], theirs: list[Cost]) -> bool:
     """Whether the range is narrow enough to tell five percent; a busy machine needs more."""
-    low, high = sure_range(ratios_of(ours, theirs)[0], 200)
+    low, high = sure_range(ratios_of(ours, theirs)[0])
     return high - low <= WIDEST
 
 
