@@ -82,17 +82,8 @@ def look(process: ProcessId) -> Alive | Gone | Unknown:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Whether a process has that number although it is not shown: hidepid, which only Linux has.
-    Elsewhere a number that answers and is not shown may be a zombie's."""
-    if sys.platform != "linux":
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return stat_of(pid) is None
+    """Only Linux has hidepid; elsewhere a number that answers unseen may be a zombie's."""
+    return sys.platform == "linux" and proc.is_hidden(pid)
 
 
 def open_process(pid: int) -> int:
