@@ -16,6 +16,7 @@ from knell.core.ports.fleet import Finished
 from knell.core.receipt import Endings
 from knell.faces.exits import of_error
 from knell.faces.text import tables
+from knell.faces.text.agents import whereabouts
 
 Answer = dict[str, Any]
 # What an order may say, by verb; anything else in it is refused.
@@ -179,7 +180,7 @@ def _is_back(knell: Knell, order: FleetOrder) -> bool:
 def _started(knell: Knell, name: str) -> Answer:
     [view] = knell.views_of(name)
     document = {key: getattr(view, key) for key in ("name", "kind", "run", "pid", "conversation")}
-    text = f"{name}: {view.kind} runs as PID {view.pid} in {view.place} {view.pane}".rstrip()
+    text = f"{name}: {view.kind} runs as PID {view.pid}{whereabouts(view.place, view.pane)}"
     return _said(document, text)
 
 

@@ -62,6 +62,11 @@ def place_of(view: "AgentView") -> str:
     return f"{view.place} {pane}".strip()
 
 
+def whereabouts(place: str, pane: str = "") -> str:
+    """As a sentence goes on: ` in tmux %3`; or `, headless`, which is no place to be in."""
+    return f", {place}" if place == "headless" else f" in {place} {pane}".rstrip()
+
+
 def _activity_colour(text: str) -> str:
     return OF_ACTIVITY.get(text.partition(" ")[0], "")
 

@@ -7,6 +7,7 @@ import click
 from knell.api import Knell
 from knell.faces.cli import complete, options, output, progress
 from knell.faces.cli.started import pid_of, print_warnings, started_json
+from knell.faces.text.agents import whereabouts
 
 if TYPE_CHECKING:
     from knell.api.results import Spawned
@@ -40,6 +41,6 @@ def print_spawned(spawned: "Spawned", told: str, *, json_wanted: bool) -> None:
     agent, run, warnings = spawned
     print_warnings(warnings)
     where = {"place": run.place._asdict(), "conversation": agent.conversation}
-    place = f"{run.place.name} {run.place.pane}".strip()
-    text = f"{agent.name}: {agent.kind} runs as PID {pid_of(run)} in {place}, and {told}"
+    found = whereabouts(run.place.name, run.place.pane)
+    text = f"{agent.name}: {agent.kind} runs as PID {pid_of(run)}{found}, and {told}"
     output.print_result(started_json(agent, run) | where, text, json_wanted=json_wanted)

@@ -12,6 +12,7 @@ from knell.faces.cli.fastpath import has_far
 from knell.faces.cli.many import Started, is_group, start_each
 from knell.faces.cli.started import has_terminal, pid_of, print_warnings, started_json
 from knell.faces.exits import Exit
+from knell.faces.text.agents import whereabouts
 
 
 @click.command("restart")
@@ -73,5 +74,5 @@ def restart_one(
     document = {**started_json(agent, run), "restarted_from": run.restarted_from}
     document |= {"resumed": resumed, "receipt": receipt.to_json() if receipt else None}
     how = "goes on with its conversation" if resumed else "runs afresh"
-    text = f"{agent.name}: {how} as PID {pid_of(run)} in {run.place.name} {run.place.pane}"
-    return document, text.rstrip()
+    found = whereabouts(run.place.name, run.place.pane)
+    return document, f"{agent.name}: {how} as PID {pid_of(run)}{found}"

@@ -13,6 +13,7 @@ from knell.faces.cli.many import is_group, start_each
 from knell.faces.cli.on_host import on_its_host
 from knell.faces.cli.started import has_terminal, pid_of, print_warnings, started_json
 from knell.faces.exits import Exit
+from knell.faces.text.agents import whereabouts
 
 if TYPE_CHECKING:
     from knell.api.results import Resumed
@@ -86,8 +87,8 @@ def spawn(words: tuple[str, ...], *, count: int, json_wanted: bool, **given: Any
         where = {"place": run.place._asdict(), "conversation": agent.conversation}
         started.append(started_json(agent, run) | where)
         if not json_wanted:
-            place = f"{run.place.name} {run.place.pane}".strip()
-            click.echo(f"{agent.name}: {agent.kind} runs as PID {pid_of(run)} in {place}")
+            found = whereabouts(run.place.name, run.place.pane)
+            click.echo(f"{agent.name}: {agent.kind} runs as PID {pid_of(run)}{found}")
     if json_wanted:
         output.print_json({"agents": started})
     return None
@@ -235,7 +236,8 @@ def resume_one(
     document = started_json(agent, run)
     document |= {"conversation": agent.conversation, "verdict": verdict.value}
     document["warnings"] = [one._asdict() for one in warnings]
-    text = f"{agent.name}: PID {pid_of(run)} in {run.place.name}, {RESUMED[verdict.value]}"
+    found = whereabouts(run.place.name)
+    text = f"{agent.name}: PID {pid_of(run)}{found}, {RESUMED[verdict.value]}"
     return document, text, verdict.value == "fresh"
 
 
