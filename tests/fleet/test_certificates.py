@@ -33,7 +33,7 @@ def block(kind: str) -> str:
 def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The authority of the page, what it signed, and what another one signed for the same names."""
     folder = tmp_path_factory.mktemp("papers")
-    make = block("bash").replace("DNS:$1", "IP:127.0.0.1,DNS:$1")
+    make = block("sh").replace("DNS:$1", "IP:127.0.0.1,DNS:$1")
     for place in (folder, folder / "others"):
         place.mkdir(exist_ok=True)
         subprocess.run(
@@ -49,7 +49,7 @@ def server(papers: Path) -> Iterator[Cluster]:
     one = Cluster()
     for name in ("db.example.crt", "db.example.key", "ca.crt"):
         shutil.copy(papers / name, one.data / name)
-    settings, _, hba = block("ini").partition("# pg_hba.conf\n")
+    settings, _, hba = block("text").partition("# pg_hba.conf\n")
     with (one.data / "postgresql.conf").open("a") as file:
         file.write(settings)
     (one.data / "pg_hba.conf").write_text(hba + HBA.format(how="scram-sha-256"))
