@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 KEY, MODEL = "sk-stand-in", "toy"
 PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-PYTHONS = ("python3.13", "python3.12", *map(str, PYENV.glob("versions/3.1[23].*/bin/python3")))
+# The newest first: under 3.12.1 kimi 1.47.0 ends at its start.
+THEIRS = sorted(map(str, PYENV.glob("versions/3.1[23].*/bin/python3")), reverse=True)
+PYTHONS = ("python3.13", *THEIRS, "python3.12")
 Env = dict[str, str]
 
 
@@ -171,13 +173,21 @@ class CannotInstall(Exception):
 
 
 def commands_of(program: MoreProgram, fresh: Path) -> Path:
-    """The directory with its command."""
+    """The directory with its command; what cannot be installed is tried once in a session."""
     given = os.environ.get("KNELL_E2E_PROGRAMS", "")
-    for folder in (Path(given, program.name), fresh / program.name) if given else (fresh,):
+    folders = [fresh / program.name, *([Path(given, program.name)] if given else [])]
+    for folder in folders:
         for commands in (folder / "node_modules/.bin", folder / "venv/bin"):
             if (commands / program.name).exists():
                 return commands
-    return install(program, fresh / program.name)
+    failed = fresh / f"{program.name}.failed"
+    if failed.exists():
+        raise CannotInstall(failed.read_text())
+    try:
+        return install(program, fresh / program.name)
+    except CannotInstall as error:
+        failed.write_text(str(error))
+        raise
 
 
 def install(program: MoreProgram, where: Path) -> Path:
@@ -206,4 +216,6 @@ def run(*argv: str) -> None:
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=900
     )
     if done.returncode:
-        raise CannotInstall(done.stderr.strip()[-300:])
+        lines = done.stderr.strip().splitlines()
+        named = [line for line in lines if "Error:" in line]  # what is thrown, not where
+        raise CannotInstall(named[-1] if named else done.stderr.strip()[-300:])
