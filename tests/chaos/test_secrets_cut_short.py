@@ -14,6 +14,7 @@ from chaos.report import Tally
 from contracts.o_scenes import sql, words
 from house import House, alive, eventually
 from knell.core.run import Run
+from unpacked import plain_content
 
 KEY = "sk-ant-api03-" + os.urandom(20).hex()
 SWEEPS: tuple[Words, ...] = (
@@ -130,9 +131,8 @@ def swept(house: House, name: str, one: Cut, chance: random.Random) -> None:
         if run.process is not None:  # else its start was cut short, and goes on with an earlier key
             assert [path for path in found if run.id not in path.parts] == [], one
         else:
-            assert len(found) <= 3, (
-                found
-            )  # its order, half a copy, and the key of the run before it
+            # its order, half a copy, and the key of the run before it
+            assert len(found) <= 3, found
         house.run("watch", "--once")
         house.run("kill", name)
         house.run("watch", "--once")
@@ -145,7 +145,7 @@ def holders(house: House) -> list[Path]:
     found: list[Path] = []
     for path in house.state.rglob("*"):
         try:
-            if path.is_file() and KEY.encode() in path.read_bytes():
+            if path.is_file() and KEY.encode() in plain_content(path):
                 found.append(path)
         except FileNotFoundError:
             continue  # just deleted
