@@ -183,7 +183,10 @@ class WebApp:
             given = body_values("/api/session", await request.body())
         except BadParameter as error:
             return error_answer(400, error.code, str(error))
-        agent = await self._in_thread(lambda knell: self._agent_behind(knell, request))
+        try:
+            agent = await self._in_thread(lambda knell: self._agent_behind(knell, request))
+        except KnellError as error:  # it cannot be told who asks; the link stays good
+            return error_answer(503, error.code, str(error), error.hint)
         if agent:
             text = f"this acts for the operator, and {agent} is no operator"
             return error_answer(403, Code.INSIDE_AN_AGENT, text)

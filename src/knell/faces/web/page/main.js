@@ -50,17 +50,31 @@ function route() {
   shown.update?.();
 }
 
+const PAUSE = 1000; // milliseconds between two tries to enter while the store cannot be read
+
 /** The token stands behind #, which no browser sends anywhere; it is gone from the address at once. */
 async function enter() {
   const token = location.hash.slice(1);
   if (!token || token.startsWith("/")) return;
   history.replaceState(null, "", "#/agents");
+  while (!(await hasEntered(token))) await new Promise((done) => { setTimeout(done, PAUSE); });
+}
+
+/** Whether there is nothing more to try. @param {string} token */
+async function hasEntered(token) {
   try {
     await post("/api/session", { token });
     tellEntered();
   } catch (error) {
-    if (/** @type {any} */ (error).status !== 401) toast([String(error)], "bad");
+    const { status, message } = /** @type {any} */ (error);
+    if (status === 503) { // the link stays good
+      state.trouble = message;
+      update();
+      return false;
+    }
+    if (status !== 401) toast([String(error)], "bad");
   }
+  return true;
 }
 
 function buildNav() {
