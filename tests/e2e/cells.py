@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from e2e.runs import this_run
+
 RECORD = Path(__file__).with_name("record.json")
 LOCK = Path(tempfile.gettempdir(), "knell-e2e.lock")
 RIGHT, UNSURE, WRONG, EMPTY = "right", "unsure", "wrong", "not possible"
@@ -33,6 +35,8 @@ NEW = "`/new`, `kill`, `resume`"
 CLEAR_EXIT = "`/clear`, its own exit word, `resume`"
 SILENT_NEW = "`/new`, not a word, `kill`, `resume`"
 SILENT_BACK = "back to an earlier one in its own list, not a word, `kill`, `resume`"
+FORK = "`fork` while it runs, both go on, both stopped, both resumed"
+FORK_ENDED = "`stop`, `fork`, the first resumed beside it"
 ADOPT_FIRST = "two by hand, the first adopted, stopped, resumed"
 ADOPT_SECOND = "two by hand, the second adopted, stopped, resumed"
 RUN_WORD = "`knell run`, left by its exit word, `resume`"
@@ -46,7 +50,7 @@ TOOLS = "background tools, `kill`"
 SCENES = (
     *(SPAWN, TURN, STOP_IDLE, RESUME, STOP_TURN, STOP_QUESTION, STOP_DRAFT, KILL_TURN),
     *(TWO, PURGE, THREE, CLEAR, NEW, CLEAR_EXIT, SILENT_NEW, SILENT_BACK),
-    *(ADOPT_FIRST, ADOPT_SECOND),
+    *(FORK, FORK_ENDED, ADOPT_FIRST, ADOPT_SECOND),
     *(RUN_WORD, RUN_PANE, RUN_KEYS, HEADLESS, HOOKS, MCP, TOOLS),
 )
 
@@ -99,7 +103,7 @@ class Cells:
     def note(self, scene: str, outcome: str, why: str = "") -> None:
         assert scene in SCENES
         with changing() as record:
-            record["cells"].setdefault(scene, {})[self.program] = [outcome, why]
+            record["cells"].setdefault(scene, {})[self.program] = [outcome, why, this_run()]
 
 
 def first_line(error: Exception) -> str:
@@ -120,7 +124,7 @@ def table(record: dict[str, Any], programs: list[str]) -> str:
 
 
 def cell_text(cell: list[str], notes: list[str]) -> str:
-    outcome, why = cell
+    outcome, why, *_ = cell
     text = f"**{outcome}**" if outcome == WRONG else outcome
     if not why:
         return text

@@ -17,10 +17,12 @@ from e2e.claude_home import ClaudeHome
 from e2e.home import Home
 from e2e.model import Server, serving
 from e2e.programs import PROGRAMS, Program, install
-from e2e.report import Figures, write
+from e2e.report import Counts, Figures, write
+from e2e.runs import this_run
 from house import House
 
 FIGURES = pytest.StashKey[Figures]()
+OUTCOMES = pytest.StashKey[dict[str, str]]()  # by test: the worst of its three phases
 HERE, KINDS = "KNELL_E2E_PROGRAMS", "KNELL_E2E_KINDS"
 
 
@@ -32,6 +34,8 @@ def chosen() -> list[Program]:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[FIGURES] = Figures()
+    config.stash[OUTCOMES] = {}
+    this_run()  # it is named after its beginning
 
 
 @pytest.fixture(scope="session")
@@ -94,6 +98,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         promises.append(promise)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    outcomes = item.config.stash[OUTCOMES]
+    if report.outcome != "passed" or item.nodeid not in outcomes:
+        outcomes[item.nodeid] = report.outcome
+    return report
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if session.testscollected and not session.config.option.collectonly:
-        write(session.config.stash[FIGURES], passed=exitstatus == pytest.ExitCode.OK)
+        outcomes = [*session.config.stash[OUTCOMES].values()]
+        counts = Counts(*(outcomes.count(word) for word in Counts._fields))
+        figures = session.config.stash[FIGURES]
+        write(figures, counts, passed=exitstatus == pytest.ExitCode.OK)

@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from e2e.cells import changing, table
+from e2e.cells import SCENES, WRONG, changing, table
 from e2e.home import DOCILE, STUBBORN
 from e2e.programs import PROGRAMS
+from e2e.runs import KEPT, WholeRun, name_of, this_run, told_runs
 from knell import __version__
 
 PATIENCE = 4.0  # seconds in which whatever wants to leave by itself may do so
@@ -89,6 +90,11 @@ that was said before, and nothing of a neighbour's. *right*: it was, and nothing
 approved. *unsure*: knell said so itself, and resumed and deleted nothing. *wrong*: anything else.
 
 {table(record, list(PROGRAMS))}
+
+{told_runs(record, list(PROGRAMS))}
+
+The code is named by the first characters of a sum over all files of `src/knell`
+(`tests/e2e/runs.py`). A whole run is one of all tests with all four programs.
 
 ## Claude Code with MCP servers
 
@@ -200,7 +206,15 @@ def is_complete(figures: Figures) -> bool:
     return whole and set(figures.alone) == set(figures.kept) and bool(figures.calls)
 
 
-def write(figures: Figures, *, passed: bool) -> None:
+class Counts(NamedTuple):
+    """Of the tests of this run."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+def write(figures: Figures, counts: Counts, *, passed: bool) -> None:
     """Renews what was seen in this run, and leaves the rest of the page as it was seen last."""
     with changing() as record:
         kept = record.setdefault("figures", {}).setdefault("promises", [])
@@ -211,4 +225,14 @@ def write(figures: Figures, *, passed: bool) -> None:
         promises = record["figures"]["promises"]
         promises[:] = [promise for promise in promises if is_made(promise)]
         record["versions"] = versions()
+        note_whole_run(record, counts)
         PAGE.write_text(page(record), "utf-8")
+
+
+def note_whole_run(record: dict[str, Any], counts: Counts) -> None:
+    """If every cell is of this run."""
+    cells = [record["cells"].get(scene, {}).get(one, []) for scene in SCENES for one in PROGRAMS]
+    if {name_of(cell) for cell in cells} == {this_run()}:
+        wrong = [cell for cell in cells if cell[0] == WRONG]
+        whole = [*record.get("whole", []), WholeRun(this_run(), *counts, len(wrong))]
+        record["whole"] = whole[-KEPT:]

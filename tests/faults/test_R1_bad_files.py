@@ -202,6 +202,19 @@ def test_R1_what_cannot_be_read_is_not_called_gone(desk: Desk, what: str) -> Non
     assert path.exists()
 
 
+@pytest.mark.parametrize("what", ["fifo", "directory"])
+def test_R1_what_cannot_be_read_is_not_deleted_by_eight_characters(house: House, what: str) -> None:
+    """Only the file itself says whole whose conversation it is, and another may begin alike."""
+    desk = Desk(house, "gemini")
+    path = desk.path(desk.id())
+    if what == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    assert "cannot be read, and may be that of another" in desk.purge()
+    assert path.exists()
+
+
 def test_R1_without_permission_it_is_not_called_gone(house: House) -> None:
     """For root every file is readable, so another user looks."""
     desk = Desk(house, "codex")

@@ -168,6 +168,13 @@ class Kind(NamedTuple):
                 return True, named if re.fullmatch(self.id_pattern or UUID, named) else ""
         return False, ""
 
+    def forks(self, args: Sequence[str], conversation: str) -> bool:
+        """Whether this command line begins a copy of that conversation, and is not in it itself. A
+        word that is no option must stand right before the id: elsewhere it may be a prompt."""
+        words = {*self.fork} - {*self.resume, "{id}"}
+        before = dict(zip(args[1:], args, strict=False)).get(conversation)
+        return any(word in args if word.startswith("-") else word == before for word in words)
+
     def is_id(self, text: str) -> bool:
         """Whether the program can have given a conversation this id."""
         return bool(re.fullmatch(SAFE_ID, text) and re.fullmatch(self.id_pattern or ".*", text))

@@ -1,6 +1,7 @@
 """`f NAME` copies a conversation into a new agent; `r ID` opens one that no agent has had."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,17 +11,32 @@ from knell.core.errors import NotResumable
 from knell.kinds.claude import KIND
 
 ID = "11111111-2222-4333-8444-555555555555"
+# It tells its hook the conversation that it is given, notes its arguments, and waits. Claude 2.1.197
+# tells the same where it begins a copy: the id of the copy is in its note of itself alone.
+PROGRAM = """#!{python} -S
+import json, signal, subprocess, sys
+words = sys.argv[1:]
+if "--resume" in words:
+    told = json.dumps({{"session_id": words[words.index("--resume") + 1]}}, separators=(",", ":"))
+    settings = json.load(open(words[words.index("--settings") + 1]))
+    for entry in settings["hooks"]["SessionStart"]:
+        command = entry["hooks"][0]["command"]
+        subprocess.run(command, shell=True, input=told, text=True, check=True)
+print(*words, file=open("{argv}", "a"))
+signal.alarm(600)
+signal.pause()
+"""
 PANE = ("--in", "tmux", "--tmux-server", "test", "--session", "test")
 
 
 @pytest.fixture
 def claude(house: House) -> House:
-    """With a claude that notes its arguments, and then waits."""
+    """With a stand-in for claude, and one for gemini."""
     folder = house.root / "bin"
     folder.mkdir()
     for name in ("claude", "gemini"):
         program = folder / name
-        program.write_text(f'#!/bin/sh\necho "$@" >>"{house.root}/argv"\nexec sleep 600\n')
+        program.write_text(PROGRAM.format(python=sys.executable, argv=house.root / "argv"))
         program.chmod(0o755)
     house.env["PATH"] = f"{folder}:{house.env['PATH']}"
     return house
@@ -70,6 +86,41 @@ def test_who_ended_can_be_forked_too_and_a_lost_conversation_cannot(claude: Hous
     written(claude, claude.root, id)
     assert claude.run("fork", "luna", *PANE, "--name", "vega").returncode == 0
     assert [view.name for view in claude.knell.list()] == ["vega"]
+    claude.kill("all")
+
+
+def test_a_fork_that_runs_is_not_in_its_origins_conversation(claude: House) -> None:
+    """Its command line names that conversation, as that of one who is in it does."""
+    claude.run("spawn", *PANE, "--name", "luna", "claude")
+    id = claude.json("show", "luna")["conversation"]
+    written(claude, claude.root, id)
+    claude.run("fork", "luna", *PANE)
+    last_argv(claude, 2)
+    assert claude.json("show", "luna-fork")["conversation_source"] == "unsure"
+    claude.kill("luna")
+    resumed = claude.run("resume", "luna", *PANE)
+    assert "is in use by" not in resumed.stderr
+    claude.kill("luna")
+    claude.run("spawn", *PANE, "--name", "mira", "claude", "--resume", id, "--model", "fork")
+    refused = claude.run("resume", "luna", *PANE)
+    assert (refused.returncode, "is in use by" in refused.stderr) == (1, True)
+    claude.kill("all")
+
+
+def test_ending_an_agent_leaves_its_fork_alone_where_a_supervisor_runs(claude: House) -> None:
+    """What a vendor's supervisor starts again is ended, and a fork is no such thing."""
+    claude.run("spawn", *PANE, "--name", "luna", "claude")
+    id = claude.json("show", "luna")["conversation"]
+    written(claude, claude.root, id)
+    claude.run("fork", "luna", *PANE)
+    last_argv(claude, 2)
+    daemon = claude.process(str(claude.root / "bin" / "claude"), "daemon", "run")
+    last_argv(claude, 3)
+    [[receipt]] = [one.receipts for one in claude.kill("luna")]
+    daemon.kill()
+    daemon.wait()
+    assert "revived" not in [one.code for one in receipt.warnings]
+    assert [view.name for view in claude.knell.list()] == ["luna-fork"]
     claude.kill("all")
 
 

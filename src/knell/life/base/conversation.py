@@ -90,10 +90,21 @@ def conversation_files(world: "World", agent: Agent, kind: Kind) -> list[str]:
         for path, seen in zip(found, looks, strict=True)
         if seen is None or seen.what != "nothing"
     ]
-    if not any("{id8}" in template for template in kind.conversation):
+    if not has_short_ids(kind):
         return files
     id = agent.conversation.encode()
     return [path for path in files if id in (world.disk.head(path) or id)]
+
+
+def has_short_ids(kind: Kind) -> bool:
+    """Whether the names of its files have no more than the beginning of an id."""
+    return any("{id8}" in template for template in kind.conversation)
+
+
+def unread_files(world: "World", agent: Agent, kind: Kind) -> list[str]:
+    """Those that are the conversation's by the beginning of its id alone: they may be another's."""
+    files = conversation_files(world, agent, kind) if has_short_ids(kind) else []
+    return [path for path in files if world.disk.head(path) is None]
 
 
 def files_below(world: "World", agent: Agent, kind: Kind, templates: tuple[str, ...]) -> list[str]:

@@ -29,11 +29,13 @@ def conversation_user(world: "World", agent: Agent, kind: Kind) -> str:
 def same_conversation(
     world: "World", kind: str, conversation: str, processes: "list[FoundProcess] | None" = None
 ) -> "FoundProcess | None":
-    """A live process of that kind whose own command line names that conversation."""
+    """A live process of that kind whose own command line names that conversation as its own."""
+    program = world.kinds.kind_or_command(kind)
     for member in world.processes.all_processes() if processes is None else processes:
         if conversation in member.command:
             argv = world.processes.argv(member.process.pid)
-            if conversation in argv and world.kinds.kind_or_command(kind).runs_in(argv):
+            named = conversation in argv and not program.forks(argv, conversation)
+            if named and program.runs_in(argv):
                 return member
     return None
 

@@ -137,6 +137,8 @@ def _told(world: "World", agent: Agent, run: Run, kind: Kind) -> KnownConversati
     """The last conversation that the run was told, and that is there: side threads have no file."""
     path = os.path.join(world.rundir(run.id), TOLD_FILE) if run.id and kind.tell else ""
     lines = told_lines(world.disk.tail(path, TAIL) or b"") if path else []
+    if lines and kind.forks(agent.args, lines[0].id):
+        del lines[0]  # claude begins a copy with the name of what it copies
     if not lines:  # a program that tells by itself needs no hook, which a nested one shares
         tells = kind.tell is not None and kind.typed_log is None
         return NOTHING_KNOWN if tells else _hooked(world, run)

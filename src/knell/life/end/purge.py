@@ -10,7 +10,13 @@ from knell.core.errors import Refused
 from knell.core.kind import Kind
 from knell.core.ports.world import World
 from knell.core.receipt import Receipt, Result, TargetResult
-from knell.life.base.conversation import conversation_files, files_below, find_conversation, root_of
+from knell.life.base.conversation import (
+    conversation_files,
+    files_below,
+    find_conversation,
+    root_of,
+    unread_files,
+)
 from knell.life.base.conversation_copy import forget_copies
 from knell.life.base.conversation_users import conversation_user
 
@@ -81,6 +87,8 @@ def _why_kept(world: World, agent: Agent, kind: Kind) -> str:
     found = find_conversation(world, agent)
     if found.source == UNSURE:
         return found.why
+    if unread := unread_files(world, agent, kind):
+        return f"{unread[0]} cannot be read, and may be that of another conversation"
     if user := conversation_user(world, agent, kind):
         return f"{user} is in it"
     return next((f"it is that of '{name}', too" for name in _namesakes(world, agent)), "")
