@@ -11,7 +11,7 @@ from knell.core.errors import NotResumable
 from knell.kinds.claude import KIND
 
 ID = "11111111-2222-4333-8444-555555555555"
-# It tells its hook the conversation that it is given, notes its arguments, and waits. Claude 2.1.197
+# It tells its hook which conversation it is given, notes its arguments, and waits. Claude 2.1.197
 # tells the same where it begins a copy: the id of the copy is in its note of itself alone.
 PROGRAM = """#!{python} -S
 import json, signal, subprocess, sys
