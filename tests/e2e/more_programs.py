@@ -171,13 +171,21 @@ class CannotInstall(Exception):
 
 
 def commands_of(program: MoreProgram, fresh: Path) -> Path:
-    """The directory with its command."""
+    """The directory with its command; what cannot be installed is tried once in a session."""
     given = os.environ.get("KNELL_E2E_PROGRAMS", "")
-    for folder in (Path(given, program.name), fresh / program.name) if given else (fresh,):
+    folders = [fresh / program.name, *([Path(given, program.name)] if given else [])]
+    for folder in folders:
         for commands in (folder / "node_modules/.bin", folder / "venv/bin"):
             if (commands / program.name).exists():
                 return commands
-    return install(program, fresh / program.name)
+    failed = fresh / f"{program.name}.failed"
+    if failed.exists():
+        raise CannotInstall(failed.read_text())
+    try:
+        return install(program, fresh / program.name)
+    except CannotInstall as error:
+        failed.write_text(str(error))
+        raise
 
 
 def install(program: MoreProgram, where: Path) -> Path:
