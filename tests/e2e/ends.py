@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from e2e.claude_home import PANE, ClaudeHome
 from e2e.report import Figure
-from house import CEILING
+from house import CEILING, eventually
 
 
 def exits(home: ClaudeHome, pid: int) -> None:
@@ -78,5 +78,8 @@ def measured(home: ClaudeHome, agent: int, way: Way, patience: float = CEILING) 
     way(home, agent)
     watcher.join()
     watch.close()
+    if patience == CEILING:  # under knell: also what it has begun since it was looked at
+        with contextlib.suppress(AssertionError):
+            eventually(lambda: not home.members())
     left = home.members()
     return Figure(watch.gone[agent], None if left else max(watch.gone.values()), len(left))

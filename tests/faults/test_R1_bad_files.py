@@ -7,106 +7,19 @@ at is never called gone.
 import json
 import os
 import sqlite3
-import uuid
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conversation_desk import KINDS, WORDS, Desk
 from house import House
-from knell import kinds
-from knell.core.conversation import NOTHING_KNOWN, TOLD, KnownConversation
-from knell.core.kind import Kind
-from unprivileged import handed_over, unprivileged
+from unprivileged import without_override
 
-KINDS = ("claude", "codex", "gemini", "opencode")
 HUGE = 8 << 30  # bytes, of which none is on the disk
-WORDS = "the first words of a person"
-
-
-class Desk:
-    """An ended agent of a kind, and files in the place of its conversation."""
-
-    def __init__(self, house: House, name: str) -> None:
-        self.house = house
-        self.kind: Kind = kinds.kind(name)
-        self.project = house.root.resolve() / "project"
-        self.project.mkdir()
-        program = house.root / "bin" / name
-        program.parent.mkdir()
-        program.write_text("#!/bin/sh\nexec sleep 1000\n")
-        program.chmod(0o755)
-        house.env["PATH"] = f"{program.parent}:{house.env['PATH']}"
-        house.knell.spawn(
-            name, name="ada", place="tmux", server="test", session="ada", cwd=str(self.project)
-        )
-        house.kill("ada")
-        for file in house.state.rglob("began"):  # by which gemini is followed
-            file.unlink()
-
-    def id(self) -> str:
-        """One that the agent is surely in from now on."""
-        id = "ses_1" if self.kind.database else str(uuid.uuid4())
-        known = KnownConversation(id, TOLD, self.house.knell.world.now())
-        self.house.knell.world.store.runs.set_conversation("ada", known)
-        return id
-
-    def path(self, id: str) -> Path:
-        key = self.kind.cwd_key(str(self.project)) if self.kind.cwd_key else ""
-        below = {
-            "claude": f".claude/projects/{key}/{id}.jsonl",
-            "codex": f".codex/sessions/2026/11/16/rollout-2026-11-16T12-00-00-{id}.jsonl",
-            "gemini": f".gemini/tmp/project/chats/session-2026-11-16T12-00-{id[:8]}.jsonl",
-            "opencode": ".local/share/opencode/opencode.db",
-        }
-        path = self.house.home / below[self.kind.name]
-        path.parent.mkdir(parents=True)
-        (path.parent.parent / ".project_root").write_text(str(self.project))  # gemini's
-        return path
-
-    def write(self, path: Path, id: str) -> None:
-        """A good one, with a person's words in it."""
-        if self.kind.database:
-            with sqlite3.connect(path) as db:
-                columns = "id TEXT, parent_id TEXT, directory TEXT, time_updated INTEGER"
-                db.execute(f"CREATE TABLE session ({columns})")
-                db.execute("INSERT INTO session VALUES (?, NULL, ?, 1)", [id, str(self.project)])
-            return
-        path.write_text("".join(json.dumps(one) + "\n" for one in self.records(id)))
-
-    def good(self, id: str) -> Path:
-        path = self.path(id)
-        self.write(path, id)
-        return path
-
-    def records(self, id: str) -> list[dict[str, Any]]:
-        text = [{"type": "text", "text": WORDS}]
-        meta = {"id": id, "cwd": str(self.project)}
-        return {
-            "claude": [{"type": "user", "sessionId": id, "message": {"content": text}}],
-            "codex": [
-                {"type": "session_meta", "payload": meta},
-                {"type": "event_msg", "payload": {"type": "user_message", "message": WORDS}},
-            ],
-            "gemini": [{"sessionId": id, "kind": "main"}, {"type": "user", "content": text}],
-        }[self.kind.name]
-
-    def shown(self) -> tuple[bool, str]:
-        """Whether `show` has a way back, and why not."""
-        told = self.house.json("show", "ada")
-        return bool(told["resume"]), told["why_not_resumable"]
-
-    def purge(self) -> str:
-        done = self.house.run("stop", "ada", "--purge-conversation", "--yes")
-        assert done.returncode in (0, 1), done.stderr
-        return done.stdout + done.stderr
-
-    def candidates(self) -> str:
-        """What `resume` shows where nothing is sure."""
-        self.house.knell.world.store.runs.set_conversation("ada", NOTHING_KNOWN)
-        done = self.house.run("resume", "ada", cwd=self.project)
-        assert done.returncode == 1, done.stderr
-        return done.stderr
+ENOUGH = 700_000_000  # bytes of address space, for a knell that reads no such file whole
 
 
 @pytest.fixture(params=KINDS)
@@ -127,10 +40,47 @@ def test_R1_a_good_one_is_found(desk: Desk) -> None:
 def test_R1_huge(desk: Desk) -> None:
     id = desk.id()
     path = desk.good(id)
-    os.truncate(path, HUGE)
+    grow(path)
     ways, why = desk.shown()
     assert (ways, "never written" in why) == (True, False)
     assert id in desk.candidates()
+
+
+def grow(path: Path) -> None:
+    """A hole, and the last line once more behind it."""
+    last = path.read_bytes().splitlines(keepends=True)[-1]
+    with path.open("r+b") as file:
+        file.seek(HUGE)
+        file.write(b"\n" + last)
+
+
+def in_little_memory(desk: Desk, *args: str) -> dict[str, Any]:
+    """`knell ARGS --json` where nothing of that size can be read."""
+    argv = ["prlimit", f"--as={ENOUGH}", sys.executable, "-m", "knell", *args, "--json"]
+    done = subprocess.run(
+        argv, env=desk.house.env, cwd=desk.project, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_R1_a_living_agent_with_a_huge_one_is_judged_and_ended(house: House, name: str) -> None:
+    """No verb reads it whole, nor keeps a copy of it; what is deleted is the file itself."""
+    desk = Desk(house, name, lives=True)
+    path = desk.good(desk.id())
+    grow(path)
+    [view] = in_little_memory(desk, "list")["agents"]
+    assert view["name"] == "ada"
+    in_little_memory(desk, "explain", "ada")
+    in_little_memory(desk, "watch", "--once")
+    [receipt] = in_little_memory(desk, "kill", "ada")["receipts"]
+    assert (receipt["result"], receipt["conversation"]["exists"]) == ("ended", True), receipt
+    assert house.knell.world.disk.allocated_bytes(str(house.state)) < 10_000_000
+    if not desk.kind.database:
+        in_little_memory(desk, "stop", "ada", "--purge-conversation", "--yes")
+    assert path.exists() == bool(desk.kind.database)
 
 
 def test_R1_torn(desk: Desk) -> None:
@@ -138,7 +88,7 @@ def test_R1_torn(desk: Desk) -> None:
     id = desk.id()
     path = desk.good(id)
     os.truncate(path, path.stat().st_size - 5 if not desk.kind.database else 1000)
-    assert desk.shown() == ((False, unread(desk)) if desk.kind.database else (True, ""))
+    assert desk.shown() == ((False, desk.unread()) if desk.kind.database else (True, ""))
     assert (id in desk.candidates()) != bool(desk.kind.database)
 
 
@@ -151,7 +101,7 @@ def test_R1_foreign(desk: Desk, text: bytes) -> None:
     inside = desk.kind.name == "gemini" and text
     if desk.kind.database:
         empty = "it was never written to disk"  # SQLite takes an empty file for a new database
-        assert (way, why in (unread(desk), empty)) == (False, True), why
+        assert (way, why in (desk.unread(), empty)) == (False, True), why
     else:
         assert (way, why) == ((False, "it was never written to disk") if inside else (True, ""))
     desk.candidates()
@@ -167,6 +117,17 @@ def test_R1_a_link_is_read_and_never_deleted_through(desk: Desk) -> None:
     assert desk.shown() == (True, "")
     assert "not deleted" in desk.purge() or desk.kind.database
     assert (elsewhere.exists(), path.is_symlink()) == (True, True)
+
+
+@pytest.mark.parametrize("to", ["/dev/zero", "itself"])
+def test_R1_a_link_to_a_device_or_to_itself_is_no_trap(desk: Desk, to: str) -> None:
+    """Nothing is read from a device without an end; and a link stays where it is."""
+    path = desk.path(desk.id())
+    path.symlink_to(path if to == "itself" else to)
+    desk.shown()
+    desk.candidates()
+    desk.purge()
+    assert path.is_symlink()
 
 
 def test_R1_a_link_to_nothing_is_no_conversation(desk: Desk) -> None:
@@ -197,7 +158,7 @@ def test_R1_what_cannot_be_read_is_not_called_gone(desk: Desk, what: str) -> Non
     else:
         path.mkdir()
     way, why = desk.shown()
-    assert (way, why) == ((False, unread(desk)) if desk.kind.database else (True, ""))
+    assert (way, why) == ((False, desk.unread()) if desk.kind.database else (True, ""))
     desk.candidates()
     assert path.exists()
 
@@ -215,19 +176,27 @@ def test_R1_what_cannot_be_read_is_not_deleted_by_eight_characters(house: House,
     assert path.exists()
 
 
-def test_R1_without_permission_it_is_not_called_gone(house: House) -> None:
-    """For root every file is readable, so another user looks."""
-    desk = Desk(house, "codex")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_R1_without_permission_it_is_not_called_gone(desk: Desk, what: str) -> None:
+    """Neither the file nor the folder above it may be read: nobody says that nothing is there, and
+    nothing is deleted that only the file itself could name."""
     path = desk.good(desk.id())
-    path.chmod(0)
-    handed_over(house)
-    for file in [*house.state.rglob("*"), *house.home.rglob("*")]:
-        os.chown(file, house.root.stat().st_uid, house.root.stat().st_gid)
-    path.parent.chmod(0)
-    done = unprivileged(house, "show", "ada", "--json")
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert "never written" not in told["why_not_resumable"]
+    closed = path if what == "file" else path.parent
+    closed.chmod(0)
+    try:
+        shown = without_override(desk.house, "show", "ada", "--json")
+        purged = without_override(desk.house, "stop", "ada", "--purge-conversation", "--yes")
+    finally:
+        if closed.exists():
+            closed.chmod(0o700)
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    by_its_name = what == "file" and not desk.kind.database
+    assert (bool(told["resume"]), told["why_not_resumable"]) == (
+        (True, "") if by_its_name else (False, desk.unread())
+    )
+    named_whole = by_its_name and desk.kind.name != "gemini"
+    assert path.exists() != named_whole, purged.stdout + purged.stderr
 
 
 def test_R1_of_a_newer_format_it_is_unsure(desk: Desk) -> None:
@@ -247,7 +216,3 @@ def test_R1_of_a_newer_format_it_is_unsure(desk: Desk) -> None:
     assert desk.house.run("resume", "ada", cwd=desk.project).returncode == 1
     assert "not deleted" in desk.purge()
     assert path.exists()
-
-
-def unread(desk: Desk) -> str:
-    return f"{desk.kind.name}'s files could not be read"

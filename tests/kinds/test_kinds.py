@@ -355,3 +355,21 @@ def test_a_database_is_never_one_conversations_to_delete(kind: Kind) -> None:
 def test_the_folder_claude_made_for_a_directory(cwd: str, key: str) -> None:
     """Each of these was made by claude 2.1.197."""
     assert claude.cwd_key(cwd) == key
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "forks"),
+    [
+        ("claude", "--resume ID --fork-session", True),
+        ("claude", "--fork-session --resume=ID", True),
+        ("claude", "--resume ID fork", False),
+        ("claude", "--resume OTHER --fork-session", False),
+        ("codex", "-c x=y fork ID --no-daemon", True),
+        ("codex", "resume ID fork", False),
+        ("opencode", "--session ID --fork", True),
+        ("opencode", "--session OTHER --fork", False),
+        ("gemini", "--resume ID", False),
+    ],
+)
+def test_which_conversation_a_command_line_copies(name: str, words: str, *, forks: bool) -> None:
+    assert kinds.kind(name).forks(words.split(), "ID") is forks

@@ -36,3 +36,19 @@ def unprivileged(house: House, *args: str) -> Done:
         env=house.env, cwd=house.root, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         check=False, timeout=300,
     )  # fmt: skip
+
+
+def without_override(house: House, *args: str) -> Done:
+    """`knell ARGS` by the owner of everything in the house, for whom a file that nobody may read is
+    as closed as for anybody. `unprivileged` cannot show that: it may read every file."""
+    before: tuple[str, ...] = ()
+    if os.geteuid() == 0:
+        if not shutil.which("setpriv"):
+            pytest.skip("setpriv is not installed")
+        gone = "-dac_override,-dac_read_search"
+        before = ("setpriv", f"--inh-caps={gone}", f"--bounding-set={gone}")
+    return subprocess.run(
+        [*before, sys.executable, "-m", "knell", *args],
+        env=house.env, cwd=house.root, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=False, timeout=300,
+    )  # fmt: skip

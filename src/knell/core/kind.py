@@ -172,8 +172,10 @@ class Kind(NamedTuple):
         """Whether this command line begins a copy of that conversation, and is not in it itself. A
         word that is no option must stand right before the id: elsewhere it may be a prompt."""
         words = {*self.fork} - {*self.resume, "{id}"}
-        before = dict(zip(args[1:], args, strict=False)).get(conversation)
-        return any(word in args if word.startswith("-") else word == before for word in words)
+        for before, arg in zip(("", *args), args, strict=False):
+            if arg.rpartition("=")[2] == conversation:
+                return any(word in args if word[0] == "-" else word == before for word in words)
+        return False
 
     def is_id(self, text: str) -> bool:
         """Whether the program can have given a conversation this id."""

@@ -135,9 +135,8 @@ _SUBCOMMANDS = (
 
 
 def tell(start: TellRequest) -> Telling:
-    """By a hook of this run alone. SessionStart comes at the start, and again with the new id
-    after /clear, /resume, a fork or a compaction; a claude below this one has not this option. One
-    that is started with --fork-session names the conversation that it copies; its note is right."""
+    """By a hook of this run alone, which no claude below this one has. SessionStart comes at the
+    start (with --fork-session it names what is copied) and after /clear, /resume and the like."""
     rest, theirs = telling.without_option(start.argv[1:], "--settings")
     if theirs and not theirs.lstrip().startswith("{"):  # a file; else JSON itself
         theirs = start.read(theirs)
