@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 KEY, MODEL = "sk-stand-in", "toy"
 PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-PYTHONS = ("python3.13", "python3.12", *map(str, PYENV.glob("versions/3.1[23].*/bin/python3")))
+# The newest first: under 3.12.1 kimi 1.47.0 ends at its start.
+THEIRS = sorted(map(str, PYENV.glob("versions/3.1[23].*/bin/python3")), reverse=True)
+PYTHONS = ("python3.13", *THEIRS, "python3.12")
 Env = dict[str, str]
 
 
@@ -214,4 +216,6 @@ def run(*argv: str) -> None:
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=900
     )
     if done.returncode:
-        raise CannotInstall(done.stderr.strip()[-300:])
+        lines = done.stderr.strip().splitlines()
+        named = [line for line in lines if "Error:" in line]  # what is thrown, not where
+        raise CannotInstall(named[-1] if named else done.stderr.strip()[-300:])
