@@ -94,7 +94,8 @@ approved. *unsure*: knell said so itself, and resumed and deleted nothing. *wron
 {told_runs(record, list(PROGRAMS))}
 
 The code is named by the first characters of a sum over all files of `src/knell`
-(`tests/e2e/runs.py`). A whole run is one of all tests with all four programs.
+(`tests/e2e/runs.py`). `make e2e KINDS=…` for one program after the other, or side by side, makes
+several runs.
 
 ## Claude Code with MCP servers
 

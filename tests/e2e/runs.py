@@ -67,7 +67,10 @@ def told_runs(record: dict[str, Any], programs: list[str]) -> str:
         told = "\n".join([f"The cells are {code} and of several runs:", "", *lines])
     whole = [WholeRun(*one) for one in record.get("whole", [])]
     rows = [f"| {' | '.join(map(str, one))} |" for one in whole]
-    head = ["| whole run | passed | failed | skipped | wrong cells |", "|---|---|---|---|---|"]
+    head = [
+        "| run of all tests, with all four | passed | failed | skipped | wrong cells |",
+        "|---|---|---|---|---|",
+    ]
     return "\n".join([told, "", *head, *rows]) if rows else told
 
 
