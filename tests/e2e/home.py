@@ -13,7 +13,7 @@ from typing import Any
 
 from e2e.model import Server
 from e2e.programs import Program, Setting, python
-from house import House, descendants, eventually, pause, told
+from house import GONE, House, descendants, eventually, pause, told
 
 MCP_SERVER = Path(__file__).with_name("mcp_server.py")
 NO_SERVER, DOCILE, STUBBORN = "none", "docile", "stubborn"
@@ -240,8 +240,11 @@ class Home:
     def processes(self) -> dict[int, str]:
         """Everything that lives because of the test, but for the tmux server."""
         everybody = {pid: told(pid) for pid in descendants()}
-        # A command line that is empty belongs to a process on its way out.
-        return {pid: line for pid, line in everybody.items() if line and "tmux " not in line}
+        # A command line that is empty belongs to a process on its way out; GONE is one that left.
+        gone = ("", GONE)
+        return {
+            p: line for p, line in everybody.items() if line not in gone and "tmux " not in line
+        }
 
     def members(self) -> list[int]:
         """The program and all that it started."""
@@ -259,10 +262,11 @@ class Home:
     def conversations(self) -> list[Path]:
         return sorted(self.house.home.glob(self.program.conversations))
 
-    def prompts(self) -> list[str]:
-        """Whatever reached the model as the last thing said."""
+    def prompts(self) -> set[str]:
+        """Whatever reached the model as the last thing said. How often says nothing: codex asks for
+        a title when it likes, with the same words."""
         asked = [request.prompts[-1] for request in self.model.asked if request.prompts]
-        return [re.sub(r"\s+", " ", " ".join(prompt)) for prompt in asked]
+        return {re.sub(r"\s+", " ", " ".join(prompt)) for prompt in asked}
 
 
 IN_TMUX = ("--in", "tmux", "--tmux-server", "test", "--session", "test")

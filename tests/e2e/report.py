@@ -215,8 +215,9 @@ class Counts(NamedTuple):
     skipped: int = 0
 
 
-def write(figures: Figures, counts: Counts, *, passed: bool) -> None:
-    """Renews what was seen in this run, and leaves the rest of the page as it was seen last."""
+def write(figures: Figures, counts: Counts | None, *, passed: bool) -> None:
+    """Renews what was seen in this run, and leaves the rest of the page as it was seen last.
+    `counts` are those of a run with all four programs."""
     with changing() as record:
         kept = record.setdefault("figures", {}).setdefault("promises", [])
         if passed and is_complete(figures):
@@ -226,12 +227,13 @@ def write(figures: Figures, counts: Counts, *, passed: bool) -> None:
         promises = record["figures"]["promises"]
         promises[:] = [promise for promise in promises if is_made(promise)]
         record["versions"] = versions()
-        note_whole_run(record, counts)
+        if counts:
+            note_whole_run(record, counts)
         PAGE.write_text(page(record), "utf-8")
 
 
 def note_whole_run(record: dict[str, Any], counts: Counts) -> None:
-    """If every cell is of this run."""
+    """If every cell is of this run: nobody has chosen some of the tests."""
     cells = [record["cells"].get(scene, {}).get(one, []) for scene in SCENES for one in PROGRAMS]
     if {name_of(cell) for cell in cells} == {this_run()}:
         wrong = [cell for cell in cells if cell[0] == WRONG]

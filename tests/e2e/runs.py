@@ -60,7 +60,7 @@ def told_runs(record: dict[str, Any], programs: list[str]) -> str:
     """From which runs the cells of the table are, and which runs were whole."""
     runs = runs_of(record, programs)
     lines = [f"* {name}: {counted(cells)}" for name, cells in runs.items()]
-    told = f"All cells are of one run: {next(iter(runs), UNKNOWN)}."
+    told = f"All cells are of one code and one beginning: {next(iter(runs), UNKNOWN)}."
     if len(runs) > 1:
         codes = {name.rpartition("code ")[2] for name in runs}
         code = f"of one code, {codes.pop()}," if len(codes) == 1 else "of different codes,"

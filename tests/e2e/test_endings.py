@@ -39,7 +39,7 @@ def test_G2_under_knell_nothing_outlives_it(
     agent = home.spawn()["pid"]
     figure = measured(home, agent, WAYS[way])
     figures.kept[way, habit] = figure
-    assert figure.left == 0
+    assert figure.left == 0, f"left: {home.processes()}"
     eventually(lambda: not home.processes())
 
 

@@ -108,12 +108,16 @@ def descendants(root: int = 0) -> list[int]:
     return [pid for pid in mine if pid not in HELPERS]
 
 
+GONE = "?"
+
+
 def told(pid: int) -> str:
+    """Its command line; GONE where it has none any more."""
     with contextlib.suppress(OSError):
         return (
             Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         )
-    return "?"
+    return GONE
 
 
 @cache
