@@ -129,7 +129,7 @@ def test_O10_what_it_used_is_cleaned_up_and_every_table_says_so(house: House) ->
     assert (task_of(house)["status"], life(house)["status"]) == ("failed", "killed")
 
 
-def test_K4_G33_one_that_it_launched_and_that_never_beat_is_stalled_by_its_age(
+def test_K4_C39_G33_one_that_it_launched_and_that_never_beat_is_stalled_by_its_age(
     house: House,
 ) -> None:
     """From its start: a beat that never came is one that did not come in time."""

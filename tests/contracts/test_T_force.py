@@ -100,7 +100,7 @@ def test_K3_T8_a_force_that_something_survived_does_not_claim_the_kill(house: Ho
     assert requests(house)[0].phase == "force_killed"
 
 
-def test_K3_force_is_TERM_then_two_seconds_then_KILL(house: House) -> None:
+def test_K3_C38_force_is_TERM_then_two_seconds_then_KILL(house: House) -> None:
     """Decision 39: an agent may clean up, and gets no more time for it than a plain kill gives."""
     boss, _ = crew(house, env=DEAF)
     assert kill_agent(house, boss, force=True).success

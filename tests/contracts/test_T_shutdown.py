@@ -286,7 +286,7 @@ def test_the_approval_of_an_adopted_agent_ends_it_too(house: House) -> None:
 # -- K3: an agent that agrees finishes its work ----------------------------------------------------
 
 
-def test_K3_T16_an_agent_that_agrees_works_on_until_it_confirms(house: House) -> None:
+def test_K3_C37_T16_an_agent_that_agrees_works_on_until_it_confirms(house: House) -> None:
     boss, wendy = crew(house)
     add_task(house, "T-1", owner="wendy")
     boss.asks("ask", "wendy")

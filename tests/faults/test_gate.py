@@ -256,7 +256,7 @@ def test_P6_the_tools_of_the_mcp_server_ask_the_same_gate(house: House) -> None:
     end(stage.stranger)
 
 
-def test_P7_a_stamp_or_an_old_token_in_a_plain_shell_proves_nothing(house: House) -> None:
+def test_P7_C40_a_stamp_or_an_old_token_in_a_plain_shell_proves_nothing(house: House) -> None:
     stage = Stage(house)
     old = Puppet(house, "old")
     token = old.token
