@@ -125,11 +125,9 @@ class WebApp:
         after = int(last) if last.isascii() and last.isdigit() and len(last) < 17 else after  # noqa: PLR2004
         if self.streams.full:
             return error_answer(503, "too_many_streams", "too many browsers look already")
-        return StreamingResponse(
-            self._stream(after),
-            media_type="text/event-stream",
-            headers={"x-accel-buffering": "no"},  # a proxy passes each message on at once
-        )
+        at_once = {"x-accel-buffering": "no"}  # a proxy passes each message on
+        stream = self._stream(after)
+        return StreamingResponse(stream, media_type="text/event-stream", headers=at_once)
 
     async def _stream(self, after: int) -> AsyncIterator[bytes]:
         first = not self.streams.any
@@ -181,10 +179,9 @@ class WebApp:
     async def open_session(self, request: Request) -> Response:
         try:
             given = body_values("/api/session", await request.body())
+            agent = await self._in_thread(lambda knell: self._agent_behind(knell, request))
         except BadParameter as error:
             return error_answer(400, error.code, str(error))
-        try:
-            agent = await self._in_thread(lambda knell: self._agent_behind(knell, request))
         except KnellError as error:  # it cannot be told who asks; the link stays good
             return error_answer(503, error.code, str(error), error.hint)
         if agent:
