@@ -195,7 +195,7 @@ def _show(knell: Knell, order: FleetOrder) -> Answer:
 def _tree(knell: Knell, order: FleetOrder) -> Answer:
     story = knell.show(order.target)
     processes = [tables.member_json(member) for member in story.members]
-    text = tables.tree_text(story.members) or f"'{order.target}' has no live process"
+    text = tables.tree_text(story.members) or tables.no_processes_text(story)
     return _said({"agent": order.target, "processes": processes}, text)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from knell.core.codes import Code
 from knell.faces.text.agents import agents_table
 from knell.faces.text.columns import table
 from knell.faces.text.terminal import clock, cut, printable, sheet, since, size
@@ -118,6 +119,13 @@ def story_text(story: "Story") -> str:
         for run in earlier
     ]
     return "\n".join(map(printable, lines))
+
+
+def no_processes_text(story: "Story") -> str:
+    """Why a tree is empty: nothing lives, or nothing could be seen."""
+    name, view = story.agent.name, story.view
+    hidden = view.note_code == Code.COULD_NOT_LOOK
+    return f"'{name}': {view.note}" if hidden else f"'{name}' has no live process"
 
 
 def tree_text(members: "Sequence[FoundProcess]") -> str:

@@ -110,7 +110,7 @@ def tree(name: str, *, json_wanted: bool) -> None:
         {"agent": story.agent.name, "processes": processes},
         tables.tree_text(story.members),
         json_wanted=json_wanted,
-        if_empty=f"'{story.agent.name}' has no live process",
+        if_empty=tables.no_processes_text(story),
     )
 
 
