@@ -196,7 +196,8 @@ def _opened_by_command(world: World, here: Sequence[Run], chain: Sequence[Ancest
 
     agent = f"'{older[0].agent}'" if older else older_agent(world, first)
     terminal = names[server].partition(":")[0]
-    return f"{terminal} started it as a command, and {agent} may have asked for that" * bool(agent)
+    why = f"{terminal} started it as a command, and {agent} may have asked for that"
+    return why if agent else ""
 
 
 def _is_shell(argv: Sequence[str]) -> bool:
