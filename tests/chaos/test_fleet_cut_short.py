@@ -38,17 +38,23 @@ class Cuts:
         self.wanted = CUTS[what][0 if is_long() else 2 if is_small() else 1]
         self._tally, self._said = tally, said
         self._made = self._tried = 0
+        self._latest = 0.5  # seconds; less after each that came too late, for a fast machine
 
     def __iter__(self) -> Iterator[None]:
         while self._made < self.wanted:
-            assert self._tried < 4 * self.wanted, f"only {self._made} of {self._tried} met it"
+            assert self._tried < 12 * self.wanted, f"only {self._made} of {self._tried} met it"
             self._tried += 1
             yield
+
+    def await_moment(self, chance: random.Random) -> None:
+        pause(chance.uniform(0.0, self._latest))
 
     def met(self, *, it: bool) -> None:
         if it:
             self._made += 1
             self._tally.broke(self._said)
+        else:
+            self._latest *= 0.6
 
 
 def numbers(names: list[str], chance: random.Random, many: int) -> Iterator[int]:
@@ -191,7 +197,7 @@ def test_the_database(play: Play, chance: random.Random, tally: Tally) -> None:
             "kill", f"{run.agent}@{HOST}", "--wait", "60", "--json",
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        pause(chance.uniform(0.0, 0.4))
+        cuts.await_moment(chance)
         underway = asker.poll() is None
         play.database.server.crash()
         play.database.server.start()
@@ -215,7 +221,7 @@ def test_the_origin(play: Play, chance: random.Random, tally: Tally) -> None:
         play.fleet.unlink(HOST)
         play.order(run)
         link = play.fleet.begin_link(HOST)
-        pause(chance.uniform(0.0, 0.5))
+        cuts.await_moment(chance)
         underway = play.is_open(run)
         for pid in (link.pid, run.keeper.pid, run.process.pid):
             with contextlib.suppress(ProcessLookupError):
