@@ -185,7 +185,8 @@ def test_what_agents_write_is_only_text(house: House) -> None:
         page.get_by_role("region", name="Last screen").get_by_text(EVIL).wait_for()
         page.get_by_role("region", name="Processes").get_by_text(EVIL).wait_for()
         page.get_by_role("link", name="Tasks").click()
-        page.get_by_text(EVIL).wait_for()
+        page.get_by_role("region", name="Last screen").wait_for(state="detached")
+        page.get_by_text(EVIL).first.wait_for()
         house.kill("luna", reason=EVIL, cleanup="force")
         for place, told in (
             ("receipts/luna", "onerror"),
