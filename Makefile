@@ -16,7 +16,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 $(shell test -x $(BIN)/python || rm -f $(VENV)/.base $(VENV)/.dev $(VENV)/.fleet)
 
 # What runs on macOS only, or there too: checked once more as for that system.
-ON_DARWIN := $(addprefix src/knell/processes/os/,darwin.py darwin_calls.py portable.py portable_proc.py portable_use.py panes.py) \
+ON_DARWIN := $(addprefix src/knell/processes/os/,darwin.py portable.py portable_proc.py portable_use.py panes.py) \
 	$(addprefix src/knell/processes/keeper/,ledger.py machine.py sightings.py)
 
 .DEFAULT_GOAL := help
@@ -47,7 +47,7 @@ test-as-user: $(VENV)/.dev ## as root: a part of the suite as an ordinary user t
 e2e: export KNELL_E2E_KINDS := $(KINDS)
 e2e: $(VENV)/.dev ## the real claude, codex, gemini and opencode against a stand-in for their models; KINDS='codex gemini' to choose; writes docs/e2e.md
 	@scripts/setup-system e2e
-	$(BIN)/python -m pytest --timeout 900 -o faulthandler_timeout=880 tests/e2e $(ARGS)
+	$(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal --timeout 900 -o faulthandler_timeout=880 tests/e2e $(ARGS)
 
 # Another seed each time, printed at the top; make chaos SEED=7 repeats that of 7.
 chaos: export KNELL_CHAOS := $(if $(QUICK),short,long)

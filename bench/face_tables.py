@@ -32,10 +32,9 @@ def faces_part(results: dict[str, Any]) -> str:
     ):
         if key in found:
             rows.append([name, f"{found[key]:g} {unit}", ""])
+    scrolled = "a key in a list of 5,000 rows, until it is drawn, more than in a list of one"
     spreads = {
-        "a key in a list of 5,000 rows, until it is drawn, more than in a list of one": found.get(
-            "scroll_ms"
-        ),
+        scrolled: found.get("scroll_ms"),
         "an event, from its commit to its line on the page": found.get("news_ms"),
     }
     for name, one in ((found.get("receipts") or {}).get("found_ms") or {}).items():

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from workshop import Bench, against, timed
 
 from knell.api import Knell
-from knell.stores.packing import packed, unpacked
+from knell.stores.records import packed, unpacked
 
 RUNS = (0, 1_000, 10_000, 100_000)  # ended runs in the store when the verbs are timed
 BATCH = 1_000  # lives in one transaction

@@ -1,5 +1,6 @@
 """What every test gets: a private house, the rights it needs or a skip, no limits on time."""
 
+import gc
 import os
 import signal
 import tempfile
@@ -54,6 +55,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not os.environ.get("KNELL_CHAOS"):
         config.hook.pytest_deselected(items=[one for one in items if is_stress(one)])
         items[:] = [one for one in items if not is_stress(one)]
+
+
+def pytest_collection_finish() -> None:
+    """Eight thousand tests stay in memory: looking through them at each collection is dear."""
+    gc.collect()
+    gc.freeze()
 
 
 def needs_linux(item: pytest.Item) -> bool:

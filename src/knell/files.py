@@ -173,13 +173,25 @@ def open_up(path: str) -> None:
 
 
 def append_line(path: str, line: str) -> None:
-    """One whole line at the end of a log, also where the last writer died within its line."""
+    """One whole line at the end of a log, on disk when it returns."""
+    append(path, line.encode() + b"\n", durable=True)
+
+
+def append(path: str, lines: bytes, *, durable: bool = False) -> None:
+    """All of them or nothing; after a line that another writer could not finish, on a new one."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     with open(os.open(path, flags, 0o600), "r+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         torn = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
-        file.write((b"\n" if torn else b"") + line.encode() + b"\n")
-        os.fsync(file.fileno())
+        rest = memoryview((b"\n" if torn else b"") + lines)
+        try:
+            while rest:
+                rest = rest[file.write(rest) or 0 :]
+        except OSError:
+            os.ftruncate(file.fileno(), size)
+            raise
+        if durable:
+            os.fsync(file.fileno())
 
 
 # -- locking -----------------------------------------------------------------------------------

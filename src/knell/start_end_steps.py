@@ -6,11 +6,12 @@ it applies. A room is loaded when it is first needed, so that a plain kill loads
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from knell.core.ending_steps import Case, Moment
-from knell.core.environment import SHARED, shares
+from knell.core.environment import ENVIRONMENTS, SHARED, shares
 from knell.core.errors import RegistryFailed
 from knell.core.receipt import Result
 
@@ -65,7 +66,10 @@ def _asks_cleanup(_: World, case: Case) -> bool:
 
 def _finds_environments(world: World, case: Case) -> bool:
     """Also those of others: whoever should have forgotten one may have been killed before."""
-    return case.ended and bool(world.keepers.kept_environments(world.rundir("")))
+    try:
+        return bool(os.listdir(os.path.join(world.home, ENVIRONMENTS))) and case.ended
+    except OSError:
+        return False  # none was ever kept
 
 
 def _dissolves(_: World, case: Case) -> bool:
@@ -76,19 +80,15 @@ def _may_vanish(_: World, case: Case) -> bool:
     return case.kind.may_vanish and case.ended
 
 
-def _may_revive(_: World, case: Case) -> bool:
-    return bool(case.kind.helpers and case.conversation.id) and _was_ended(case)
+def _may_revive(world: World, case: Case) -> bool:
+    return bool(case.kind.helpers and case.conversation.id) and _was_ended(world, case)
 
 
-def _may_have_daemon(_: World, case: Case) -> bool:
-    return bool(case.kind.helpers and case.kind.session_env) and _was_ended(case)
+def _may_have_daemon(world: World, case: Case) -> bool:
+    return bool(case.kind.helpers and case.kind.session_env) and _was_ended(world, case)
 
 
-def _is_over(_: World, case: Case) -> bool:
-    return _was_ended(case)
-
-
-def _was_ended(case: Case) -> bool:
+def _was_ended(_: World, case: Case) -> bool:
     return case.receipt is not None and case.receipt.result is Result.ENDED
 
 
@@ -117,7 +117,7 @@ AFTERMATH = (
     EndingStep("backends: reap", Moment.RECORDED, _uses_backend, "backends.reap:reap_after"),
     EndingStep("team", Moment.RECORDED, _dissolves, "teams.team:dissolve_after"),
     EndingStep("revival", Moment.RECORDED, _may_revive, "end.revival:end_revived"),
-    EndingStep("put away", Moment.RECORDED, _is_over, "base.put_away:put_away_after"),
+    EndingStep("put away", Moment.RECORDED, _was_ended, "base.take_in:put_away_after"),
 )  # fmt: skip
 
 

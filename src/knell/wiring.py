@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from knell.core.run import Place
     from knell.core.settings import Settings
     from knell.core.stall.signs import Clock
+    from knell.disk import RealDisk
+    from knell.disk_trees import DiskTrees
     from knell.fleet.private_files import FleetFiles
     from knell.processes import enclose, keepers, loopback, queries, waiting
     from knell.processes.ending import loop
@@ -42,14 +44,17 @@ if TYPE_CHECKING:
 else:
     from functools import cached_property
 
-# Plugs that are modules.
-MODULES = {
-    "processes": "queries",
-    "keepers": "keepers",
-    "endings": "ending.loop",
-    "enclosures": "enclose",
-    "loopback": "loopback",
-    "locks": "waiting",
+# Plugs that are modules, and those that are made of a class without arguments.
+PLUGS = {
+    "processes": "processes.queries",
+    "keepers": "processes.keepers",
+    "endings": "processes.ending.loop",
+    "enclosures": "processes.enclose",
+    "loopback": "processes.loopback",
+    "locks": "processes.waiting",
+    "wait": "processes.waiting:Waiter",
+    "disk": "disk:RealDisk",
+    "trees": "disk_trees:DiskTrees",
 }
 
 
@@ -72,11 +77,16 @@ class RealWorld:
             self.enclosures: Enclosures = enclose
             self.loopback: Loopback = loopback
             self.locks: Locks = waiting
+            self.wait: Wait = waiting.Waiter()
+            self.disk: Disk = RealDisk()
+            self.trees: Trees = DiskTrees()
 
     def __getattr__(self, name: str) -> Any:
-        if name not in MODULES:
+        if name not in PLUGS:
             raise AttributeError(name)
-        plug = import_module(f"knell.processes.{MODULES[name]}")
+        module, _, made = PLUGS[name].partition(":")
+        plug = import_module(f"knell.{module}")
+        plug = getattr(plug, made)() if made else plug
         setattr(self, name, plug)
         return plug
 
@@ -93,7 +103,7 @@ class RealWorld:
 
     @cached_property
     def store(self) -> Store:
-        from knell.stores.sqlite import SqliteStore, is_lost
+        from knell.stores.sqlite import SqliteStore
 
         try:
             os.makedirs(self.home, mode=0o700, exist_ok=True)
@@ -149,24 +159,6 @@ class RealWorld:
             self.store.close()
             del self.__dict__["store"]
 
-    @cached_property
-    def wait(self) -> Wait:
-        from knell.processes.waiting import Waiter
-
-        return Waiter()
-
-    @cached_property
-    def disk(self) -> Disk:
-        from knell.disk import RealDisk
-
-        return RealDisk()
-
-    @cached_property
-    def trees(self) -> Trees:
-        from knell.disk_trees import DiskTrees
-
-        return DiskTrees()
-
     @property
     def cwd(self) -> str:
         try:
@@ -219,7 +211,8 @@ class RealWorld:
     def registry(self, near: str, *, new: bool = False) -> Registry | None:
         """The registry file that was named or is found here or near; `new`: or could be made."""
         named = self.registry_path
-        if not named and os.path.exists(config.config_path(self.env)):
+        read = "settings" in self.__dict__
+        if not named and (read or os.path.exists(config.config_path(self.env))):
             named = self.settings.registry_file
         upwards = tuple(path for path in dict.fromkeys((self.cwd, near)) if path)
         if not new and not named and not config.has_registry_above(*upwards):
@@ -238,7 +231,12 @@ class RealWorld:
         if name not in self._terminals:
             from knell import places
 
-            self._terminals[name] = places.named(name, self.env)
+            if name in places.BUILT_IN:
+                module, made = places.BUILT_IN[name]
+                make = getattr(import_module(f"knell.places.{module}"), made)
+            else:
+                make = places.offered_by_others(name)
+            self._terminals[name] = make(self.env)
         return self._terminals[name]
 
     def place_names(self) -> tuple[str, ...]:
@@ -289,3 +287,11 @@ class RealWorld:
         record = None if left else self.archive.record(run)
         # A store that was put back from an older copy does not know of an end that was recorded.
         return record.receipt if record and not record.run.live else left
+
+
+def is_lost(path: str) -> bool:
+    """Whether there is no store there, or an empty file in its place."""
+    try:
+        return os.stat(path).st_size == 0
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)  # of another error, opening it will tell

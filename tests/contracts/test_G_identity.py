@@ -6,7 +6,7 @@ import pytest
 
 from house import House, alive
 from knell.core import ladder
-from knell.core.ports.endings import EndReport
+from knell.core.ports.endings import Callbacks, EndReport
 from knell.core.ports.processes import Target
 from knell.core.process import Gone, ProcessId, Unknown
 from knell.processes.ending.loop import end
@@ -16,6 +16,7 @@ from scenes import SLEEPS, in_pid_namespace, stranger
 NAMESPACE = """
 import json, os, signal, subprocess, sys, time
 from knell.core import ladder
+from knell.core.ports.endings import Callbacks
 from knell.core.ports.processes import Target
 from knell.core.process import Gone
 from knell.processes.os import system
@@ -34,7 +35,7 @@ def replaced(pid, **options):
 
 def climbed(process):
     target = Target("run", "", None, process, "", ladder.FORCE)
-    return end([target], [], lambda _: None, lambda _: None)["run"]
+    return end([target], Callbacks(tuple))["run"]
 
 def lives(pid):
     return os.waitpid(pid, os.WNOHANG) == (0, 0)
@@ -126,4 +127,4 @@ def test_G1_nothing_but_the_whole_identity_is_signalled(house: House, changed: s
 
 def climbed(process: ProcessId) -> EndReport:
     target = Target("run", "", None, process, "", ladder.FORCE)
-    return end([target], [], lambda _: None, lambda _: None)["run"]
+    return end([target], Callbacks(tuple))["run"]

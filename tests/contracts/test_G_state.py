@@ -13,7 +13,7 @@ from house import House, alive, eventually
 from knell.core import ladder
 from knell.core.ladder import Rung
 from knell.core.receipt import Proof
-from knell.processes.ending import kept
+from knell.processes.ending import loop
 from scenes import DEAF, TIDY, Played, adopted, event_types, started
 
 
@@ -132,8 +132,8 @@ def test_G23_a_claim_whose_owner_died_before_the_first_signal_holds_up_nobody(
 def test_G29_a_jump_of_the_wall_clock_makes_no_rung_due(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(wall=0.0, steady=100.0)
     wound = SimpleNamespace(time=lambda: clock.wall, monotonic=lambda: clock.steady)
-    monkeypatch.setattr(kept, "time", wound)
-    plan = kept.Schedule(ladder.KILL)
+    monkeypatch.setattr(loop, "time", wound)
+    plan = loop.Schedule(ladder.KILL)
     assert plan.due() is Rung.TERM
     plan.reached(Rung.TERM)
     clock.wall += 8 * 3600  # the lid was shut over night

@@ -35,6 +35,8 @@ NEW = "`/new`, `kill`, `resume`"
 CLEAR_EXIT = "`/clear`, its own exit word, `resume`"
 SILENT_NEW = "`/new`, not a word, `kill`, `resume`"
 SILENT_BACK = "back to an earlier one in its own list, not a word, `kill`, `resume`"
+SILENT_NEW_STOP = "`/new`, not a word, `stop`, `resume`"
+SILENT_BACK_STOP = "back to an earlier one in its own list, not a word, `stop`, `resume`"
 FORK = "`fork` while it runs, both go on, both stopped, both resumed"
 FORK_ENDED = "`stop`, `fork`, the first resumed beside it"
 ADOPT_FIRST = "two by hand, the first adopted, stopped, resumed"
@@ -49,7 +51,8 @@ TOOLS = "background tools, `kill`"
 
 SCENES = (
     *(SPAWN, TURN, STOP_IDLE, RESUME, STOP_TURN, STOP_QUESTION, STOP_DRAFT, KILL_TURN),
-    *(TWO, PURGE, THREE, CLEAR, NEW, CLEAR_EXIT, SILENT_NEW, SILENT_BACK),
+    *(TWO, PURGE, THREE, CLEAR, NEW, CLEAR_EXIT),
+    *(SILENT_NEW, SILENT_NEW_STOP, SILENT_BACK, SILENT_BACK_STOP),
     *(FORK, FORK_ENDED, ADOPT_FIRST, ADOPT_SECOND),
     *(RUN_WORD, RUN_PANE, RUN_KEYS, HEADLESS, HOOKS, MCP, TOOLS),
 )

@@ -6,7 +6,6 @@ installed into a temporary one. KNELL_E2E_KINDS (`make e2e KINDS="codex gemini"`
 
 import os
 import shutil
-import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -17,12 +16,11 @@ from e2e.claude_home import ClaudeHome
 from e2e.home import Home
 from e2e.model import Server, serving
 from e2e.programs import PROGRAMS, Program, install
-from e2e.report import Counts, Figures, write
-from e2e.runs import this_run
+from e2e.report import Figures
+from e2e.shared_run import SharedRun, name_and_place, place_for, remove_place
 from house import House
 
-FIGURES = pytest.StashKey[Figures]()
-OUTCOMES = pytest.StashKey[dict[str, str]]()  # by test: the worst of its three phases
+SHARED = pytest.StashKey[SharedRun]()
 HERE, KINDS = "KNELL_E2E_PROGRAMS", "KNELL_E2E_KINDS"
 
 
@@ -33,9 +31,14 @@ def chosen() -> list[Program]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[FIGURES] = Figures()
-    config.stash[OUTCOMES] = {}
-    this_run()  # it is named after its beginning
+    name_and_place(config)
+    shared = SharedRun(all_programs=len(chosen()) == len(PROGRAMS))
+    config.stash[SHARED] = shared
+    config.pluginmanager.register(shared)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    remove_place(config)
 
 
 @pytest.fixture(scope="session")
@@ -46,8 +49,11 @@ def commands() -> Iterator[Path]:
         return
     if not shutil.which("npm"):
         pytest.fail("the real programs come with npm, which is not on PATH")
-    with tempfile.TemporaryDirectory(prefix="knell-programs-") as where:
-        yield install(Path(where), *chosen())
+    with place_for("four") as where:
+        found = where / "node_modules/.bin"
+        if not all((found / one.name).exists() for one in chosen()):
+            install(where, *chosen())
+    yield found
 
 
 @pytest.fixture
@@ -85,34 +91,13 @@ def cells(any_home: Home) -> Cells:
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> Figures:
     """What is measured here stands in docs/e2e.md, if everything passes."""
-    return request.config.stash[FIGURES]
+    return request.config.stash[SHARED].figures
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     yield  # what fails or skips does not come back here
-    promise = ((isinstance(item, pytest.Function) and item.obj.__doc__) or item.name).splitlines()[
-        0
-    ]
-    if promise not in (promises := item.config.stash[FIGURES].promises):
+    told = (isinstance(item, pytest.Function) and item.obj.__doc__) or item.name
+    promise = " ".join(told.split("\n\n")[0].split())
+    if promise not in (promises := item.config.stash[SHARED].figures.promises):
         promises.append(promise)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    outcomes = item.config.stash[OUTCOMES]
-    if report.outcome != "passed" or item.nodeid not in outcomes:
-        outcomes[item.nodeid] = report.outcome
-    return report
-
-
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    if session.testscollected and not session.config.option.collectonly:
-        outcomes = [*session.config.stash[OUTCOMES].values()]
-        counts = Counts(*(outcomes.count(word) for word in Counts._fields))
-        figures = session.config.stash[FIGURES]
-        whole = counts if len(chosen()) == len(PROGRAMS) else None
-        write(figures, whole, passed=exitstatus == pytest.ExitCode.OK)

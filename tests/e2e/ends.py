@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from e2e.claude_home import PANE, ClaudeHome
-from e2e.report import Figure
+from e2e.report import NAMED_WAYS, Figure
 from house import CEILING, eventually
 
 
@@ -31,12 +31,7 @@ def kills(home: ClaudeHome, pid: int) -> None:
 
 
 Way = Callable[[ClaudeHome, int], None]
-WAYS: dict[str, Way] = {
-    "a person types `/exit`": exits,
-    "`tmux kill-pane`": closes,
-    "`kill PID`": terminates,
-    "`kill -9 PID`": kills,
-}
+WAYS: dict[str, Way] = dict(zip(NAMED_WAYS, (exits, closes, terminates, kills), strict=True))
 
 
 class Watch:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from e2e.model import Server
+from e2e.model import HELD, Server
 from e2e.programs import Program, Setting, python
 from house import GONE, House, descendants, eventually, pause, told
 
@@ -223,8 +223,9 @@ class Home:
         return words[:-1]
 
     def hold(self, word: str) -> None:
-        """A turn that is not over: the model has begun to answer, and does not end. Whether the
-        beginning is drawn is the program's affair: claude draws whole lines only."""
+        """A turn that is not over: the model has begun to answer, and does not end. What is drawn
+        then is the program's affair: claude draws whole lines only, and says that it is busy; codex
+        draws the beginning of the answer, and takes its word for busy away."""
         self.model.holding.clear()
         self.model.hung_up.clear()
         self.enter(f"hold {word}")
@@ -233,7 +234,8 @@ class Home:
         except AssertionError:  # as in `ask`
             self.press("Enter")
         eventually(self.model.holding.is_set)
-        self.shows(self.program.busy)
+        signs = (self.program.busy, f"{HELD}{word}")
+        eventually(lambda: any(sign in self.screen() for sign in signs))
 
     # -- what is there ------------------------------------------------------------------------
 

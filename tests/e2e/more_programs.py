@@ -192,15 +192,24 @@ def commands_of(program: MoreProgram, fresh: Path) -> Path:
 
 def install(program: MoreProgram, where: Path) -> Path:
     if program.from_pip:
-        interpreter = next(filter(runs, PYTHONS), "")
-        if not interpreter:
-            raise CannotInstall(f"{program.name} needs Python 3.12 or 3.13")
-        run(interpreter, "-m", "venv", str(where / "venv"))
-        run(str(where / "venv/bin/pip"), "install", "-q", program.package)
-        return where / "venv/bin"
+        return install_from_pip(program, where)
     quiet = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel", "error")
     run("npm", "install", "--prefix", str(where), *quiet, *program.package.split())
     return where / "node_modules/.bin"
+
+
+def install_from_pip(program: MoreProgram, where: Path) -> Path:
+    """With the first Python that it takes: some want a newer one than others allow."""
+    failed = CannotInstall(f"{program.name} needs Python 3.12 or 3.13")
+    for interpreter in filter(runs, PYTHONS):
+        run(interpreter, "-m", "venv", "--clear", str(where / "venv"))
+        try:
+            run(str(where / "venv/bin/pip"), "install", "-q", program.package)
+        except CannotInstall as error:
+            failed = error
+        else:
+            return where / "venv/bin"
+    raise failed
 
 
 def runs(interpreter: str) -> bool:

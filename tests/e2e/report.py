@@ -6,14 +6,25 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from e2e.cells import SCENES, WRONG, changing, table
+from e2e.cells import changing, table
 from e2e.home import DOCILE, STUBBORN
 from e2e.programs import PROGRAMS
-from e2e.runs import KEPT, WholeRun, name_of, this_run, told_runs
+from e2e.runs import told_runs
+from e2e.whole_runs import Counts, note_whole_run, told_whole_runs
 from knell import __version__
 
 PATIENCE = 4.0  # seconds in which whatever wants to leave by itself may do so
 TABLES = ("alone", "kept", "verbs")
+# Rows of the tables, in their order: several processes measure them.
+NAMED_WAYS = ("a person types `/exit`", "`tmux kill-pane`", "`kill PID`", "`kill -9 PID`")
+VERBS = ("stop", "kill", "kill --force")
+CALLS = (
+    "`kill-agent`, `force`",
+    "`kill-agent`",
+    "`answer-shutdown`, rejects",
+    "`kill-agent` by a worker",
+    "`kill-agent`, `force`, of one that it started",
+)
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs" / "e2e.md"
 
@@ -25,6 +36,9 @@ class Figure(NamedTuple):
     all_gone: float | None  # to the last exit of anything it had started; None: never
     left: int  # processes that were still there
     rungs: str = ""  # of knell's receipt
+
+
+Rows = dict[tuple[str, str], Figure]  # by the way of ending and the MCP server's habit
 
 
 class ToolFigure(NamedTuple):
@@ -41,9 +55,9 @@ class Figures:
     """Everything measured in one run, by the way of ending and the MCP server's habit."""
 
     def __init__(self) -> None:
-        self.alone: dict[tuple[str, str], Figure] = {}
-        self.kept: dict[tuple[str, str], Figure] = {}
-        self.verbs: dict[tuple[str, str], Figure] = {}
+        self.alone: Rows = {}
+        self.kept: Rows = {}
+        self.verbs: Rows = {}
         self.calls: list[ToolFigure] = []
         self.offered = 0  # tools of knell's that Claude offers to its model
         self.promises: list[str] = []  # first lines of the tests that passed
@@ -53,11 +67,19 @@ class Figures:
         calls = [list(call) for call in self.calls]
         return {**tables, "calls": calls, "offered": self.offered, "promises": self.promises}
 
+    def add(self, others: "Figures") -> None:
+        """What another process has measured in the same run."""
+        for name in TABLES:
+            getattr(self, name).update(getattr(others, name))
+        self.calls += others.calls
+        self.offered = self.offered or others.offered
+        self.promises += [one for one in others.promises if one not in self.promises]
+
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Figures":
         figures = cls()
         for name in TABLES:
-            table: dict[tuple[str, str], Figure] = getattr(figures, name)
+            table: Rows = getattr(figures, name)
             table |= {(way, habit): Figure(*rest) for way, habit, *rest in record.get(name, ())}
         figures.calls = [ToolFigure(*call) for call in record.get("calls", ())]
         figures.offered = record.get("offered", 0)
@@ -65,7 +87,7 @@ class Figures:
         return figures
 
 
-def rows_of(table: dict[tuple[str, str], Figure]) -> list[list[Any]]:
+def rows_of(table: Rows) -> list[list[Any]]:
     return [[*key, *figure] for key, figure in table.items()]
 
 
@@ -93,9 +115,11 @@ approved. *unsure*: knell said so itself, and resumed and deleted nothing. *wron
 
 {told_runs(record, list(PROGRAMS))}
 
-The code is named by the first characters of a sum over all files of `src/knell`
-(`tests/e2e/runs.py`). `make e2e KINDS=…` for one program after the other, or side by side, makes
-several runs.
+{told_whole_runs(record)}
+
+*passed*, *failed* and *skipped* are tests; *right* and the words after it are cells of the table. A
+test is skipped where knell says that it is unsure. The code is named by the first characters of a
+sum over all files of `src/knell` (`tests/e2e/runs.py`). `make e2e KINDS=…` makes a run of its own.
 
 ## Claude Code with MCP servers
 
@@ -146,9 +170,12 @@ def named_programs() -> list[str]:
     return [f"{one.name} {one.version}" for one in PROGRAMS.values()]
 
 
-def is_made(promise: str) -> bool:
-    """Whether a test still says so."""
-    return any(f'"""{promise}' in test.read_text("utf-8") for test in HERE.glob("test_*.py"))
+def still_made(promises: list[str]) -> list[str]:
+    """Those that a test still makes, in the order of the tests."""
+    tests = " ".join(test.read_text("utf-8") for test in sorted(HERE.glob("test_*.py")))
+    text = " ".join(tests.split())
+    found = {promise: text.find(f'"""{promise}') for promise in promises}
+    return sorted((one for one, where in found.items() if where >= 0), key=lambda one: found[one])
 
 
 def versions() -> list[str]:
@@ -163,10 +190,15 @@ def versions() -> list[str]:
     ]
 
 
+def in_order(rows: Rows, names: tuple[str, ...]) -> list[tuple[tuple[str, str], Figure]]:
+    """The docile server first."""
+    return sorted(rows.items(), key=lambda row: (names.index(row[0][0]), row[0][1]))
+
+
 def both_rows(figures: Figures) -> str:
     return "\n".join(
         f"| {way} | {habit} | {told(alone)} | {told(figures.kept[way, habit])} |"
-        for (way, habit), alone in figures.alone.items()
+        for (way, habit), alone in in_order(figures.alone, NAMED_WAYS)
     )
 
 
@@ -179,7 +211,7 @@ def verb_rows(figures: Figures) -> str:
     return "\n".join(
         f"| `{verb}` | {habit} | {figure.rungs} | {seconds(figure.agent_gone)} "
         f"| {seconds(figure.all_gone)} | {figure.left} |"
-        for (verb, habit), figure in figures.verbs.items()
+        for (verb, habit), figure in in_order(figures.verbs, VERBS)
     )
 
 
@@ -187,7 +219,7 @@ def call_rows(figures: Figures) -> str:
     return "\n".join(
         f"| {call.what} | {call.answer} | {seconds(call.seconds)} | {call.ended or ''} "
         f"| {call.rungs} |"
-        for call in figures.calls
+        for call in sorted(figures.calls, key=lambda call: CALLS.index(call.what))
     )
 
 
@@ -207,35 +239,15 @@ def is_complete(figures: Figures) -> bool:
     return whole and set(figures.alone) == set(figures.kept) and bool(figures.calls)
 
 
-class Counts(NamedTuple):
-    """Of the tests of this run."""
-
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-
-
-def write(figures: Figures, counts: Counts | None, *, passed: bool) -> None:
+def write(figures: Figures, whole: tuple[Counts, int] | None, *, passed: bool) -> None:
     """Renews what was seen in this run, and leaves the rest of the page as it was seen last.
-    `counts` are those of a run with all four programs."""
+    `whole` are the counts and the minutes of a run with all four programs."""
     with changing() as record:
-        kept = record.setdefault("figures", {}).setdefault("promises", [])
+        kept = record.setdefault("figures", {}).get("promises", [])
         if passed and is_complete(figures):
             record["figures"] = figures.to_json()
-        else:
-            kept += [promise for promise in figures.promises if promise not in kept]
-        promises = record["figures"]["promises"]
-        promises[:] = [promise for promise in promises if is_made(promise)]
+        record["figures"]["promises"] = still_made([*kept, *figures.promises])
         record["versions"] = versions()
-        if counts:
-            note_whole_run(record, counts)
+        if whole:
+            note_whole_run(record, *whole)
         PAGE.write_text(page(record), "utf-8")
-
-
-def note_whole_run(record: dict[str, Any], counts: Counts) -> None:
-    """If every cell is of this run: nobody has chosen some of the tests."""
-    cells = [record["cells"].get(scene, {}).get(one, []) for scene in SCENES for one in PROGRAMS]
-    if {name_of(cell) for cell in cells} == {this_run()}:
-        wrong = [cell for cell in cells if cell[0] == WRONG]
-        whole = [*record.get("whole", []), WholeRun(this_run(), *counts, len(wrong))]
-        record["whole"] = whole[-KEPT:]

@@ -10,26 +10,18 @@ import os
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "knell"
 UNKNOWN = "earlier runs, which were not noted"
-KEPT = 4  # whole runs that the page names
-
-
-class WholeRun(NamedTuple):
-    """A run of all tests, with all four programs."""
-
-    name: str
-    passed: int
-    failed: int
-    skipped: int
-    wrong: int  # cells
+RUN = "KNELL_E2E_RUN"  # the run's name, for the processes that share its tests among them
 
 
 @functools.cache
 def this_run() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, code {code_digest()}"
+    """Named by the first process; those that it shares its tests with inherit the name."""
+    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, code {code_digest()}"
+    return os.environ.get(RUN, now)
 
 
 def code_digest() -> str:
@@ -57,7 +49,7 @@ def name_of(cell: list[str]) -> str:
 
 
 def told_runs(record: dict[str, Any], programs: list[str]) -> str:
-    """From which runs the cells of the table are, and which runs were whole."""
+    """From which runs the cells of the table are."""
     runs = runs_of(record, programs)
     lines = [f"* {name}: {counted(cells)}" for name, cells in runs.items()]
     told = f"All cells are of one code and one beginning: {next(iter(runs), UNKNOWN)}."
@@ -65,13 +57,7 @@ def told_runs(record: dict[str, Any], programs: list[str]) -> str:
         codes = {name.rpartition("code ")[2] for name in runs}
         code = f"of one code, {codes.pop()}," if len(codes) == 1 else "of different codes,"
         told = "\n".join([f"The cells are {code} and of several runs:", "", *lines])
-    whole = [WholeRun(*one) for one in record.get("whole", [])]
-    rows = [f"| {' | '.join(map(str, one))} |" for one in whole]
-    head = [
-        "| run of all tests, with all four | passed | failed | skipped | wrong cells |",
-        "|---|---|---|---|---|",
-    ]
-    return "\n".join([told, "", *head, *rows]) if rows else told
+    return told
 
 
 def counted(cells: Counter[str]) -> str:

@@ -6,12 +6,11 @@ import pytest
 
 from e2e.claude_home import DOCILE, STUBBORN, ClaudeHome, reached
 from e2e.ends import WAYS, measured
-from e2e.report import PATIENCE, Figures
+from e2e.report import PATIENCE, VERBS, Figures
 from house import eventually
 from scenes import end
 
 HABITS = (DOCILE, STUBBORN)
-VERBS = ("stop", "kill", "kill --force")
 
 
 @pytest.mark.parametrize("habit", HABITS)

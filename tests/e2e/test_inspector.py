@@ -5,26 +5,28 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from e2e.shared_run import place_for
 from house import House, eventually
 
 PACKAGE = "@modelcontextprotocol/inspector"
 
 
 @pytest.fixture(scope="module")
-def inspector() -> Iterator[Path]:
+def inspector() -> Path:
     if not shutil.which("npm"):
         pytest.fail("the MCP Inspector comes with npm, which is not on PATH")
-    with tempfile.TemporaryDirectory(prefix="knell-inspector-") as where:
-        argv = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", where, PACKAGE]
-        subprocess.run(argv, check=True, timeout=280)
-        yield Path(where) / "node_modules" / ".bin" / "mcp-inspector"
+    quiet = ("--silent", "--no-audit", "--no-fund")
+    with place_for("inspector") as where:
+        command = where / "node_modules" / ".bin" / "mcp-inspector"
+        if not command.exists():
+            argv = ["npm", "install", *quiet, "--prefix", str(where), PACKAGE]
+            subprocess.run(argv, check=True, timeout=280)
+    return command
 
 
 def asked(house: House, inspector: Path, *words: str) -> dict[str, Any]:

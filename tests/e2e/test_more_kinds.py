@@ -8,8 +8,6 @@ import json
 import os
 import re
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 
 from e2e.model import Server
 from e2e.more_programs import MORE, CannotInstall, MoreProgram, Place, commands_of
+from e2e.shared_run import place_for
 from house import House, descendants, eventually, pause
 from knell import kinds
 from knell.core.stall.screens import noticed, shows
@@ -28,17 +27,13 @@ ANSWER = "answer 1: amber|quiet"  # `quiet` is said to a program that offers the
 KEYS_APART = 0.5  # seconds: keys that come together are taken for a paste
 
 
-@pytest.fixture(scope="session")
-def fresh() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="knell-more-") as where:
-        yield Path(where)
-
-
 @pytest.fixture(params=CHOSEN, ids=lambda one: one.name)
-def pane(house: House, model: Server, fresh: Path, request: pytest.FixtureRequest) -> "Pane":
+def pane(house: House, model: Server, request: pytest.FixtureRequest) -> "Pane":
     program: MoreProgram = request.param
     try:
-        return Pane(house, model, commands_of(program, fresh), program)
+        with place_for(program.name) as where:
+            commands = commands_of(program, where)
+        return Pane(house, model, commands, program)
     except CannotInstall as error:
         pytest.skip(f"{program.name} cannot be installed here: {error}")
 

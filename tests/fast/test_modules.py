@@ -36,6 +36,7 @@ LOOKING = {
         "knell.processes.os",
         "knell.processes.os.linux",
         "knell.processes.os.linux_boot",
+        "knell.processes.os.linux_outside",
         "knell.processes.os.proc",
     ),
 }
@@ -50,7 +51,7 @@ LIST = (
     }
 )
 KILL = ENTRY | STORE | ENDINGS | LOOKING | {
-    *("knell.core.ending_steps", "knell.core.authority", "knell.core.seal"),
+    *("knell.core.ending_steps", "knell.core.authority"),
     *("knell.processes.waiting", "knell.processes.os.cgroup"),
     *("knell.core.ports.endings", "knell.core.ports.keepers", "knell.core.ports.processes"),
     "knell.core.death",
@@ -66,10 +67,10 @@ KILL = ENTRY | STORE | ENDINGS | LOOKING | {
     *("knell.life.end.kill", "knell.life.base.targets"),
     *("knell.life.base.members", "knell.life.base.receipts", "knell.core.ending_steps"),
     *("knell.places", "knell.places.headless"),
-    *("knell.processes.ending.loop", "knell.processes.ending.kept", "knell.processes.journal"),
+    *("knell.processes.ending.loop", "knell.processes.journal"),
     *("knell.processes.ending", "knell.files"),
     "knell.core.redact",  # no command line is stored with a secret in it
-    *("knell.life.base.put_away", "knell.stores.archive", "knell.stores.packing"),
+    "knell.stores.archive",
 }  # fmt: skip
 PANE = (KILL - {"knell.places.headless"}) | {
     *("knell.places.commands", "knell.places.panes", "knell.places.tmux"),

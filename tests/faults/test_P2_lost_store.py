@@ -13,7 +13,7 @@ import pytest
 
 from house import House, alive, eventually
 from knell.core.conversation import KnownConversation
-from knell.stores.records import record_json
+from knell.stores.archive import record_json
 
 FILES = ("knell.db", "knell.db-wal", "knell.db-shm")
 

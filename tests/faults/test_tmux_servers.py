@@ -145,3 +145,47 @@ def test_P10_a_window_that_a_person_opens_in_the_agents_session_is_the_persons(
     house.tmux("kill-server", server="x")
     client.wait()
     os.close(screen)
+
+
+# -- servers that no usual socket leads to ---------------------------------------------------------
+
+
+def hidden_server(house: House, how: str) -> tuple[str, str]:
+    """A person's server with one session, and what hides it once an agent has a session there."""
+    usual = house.tmux_dir / f"tmux-{os.getuid()}"
+    socket = str(house.root / "odd" if how == "elsewhere" else usual / "x")
+    moved = {
+        "elsewhere": "",
+        "moved": f"mv {socket} {socket}-moved",
+        "deleted": f"rm {socket}",
+        "replaced": f"rm {socket} && tmux -f /dev/null -S {socket} new-session -d sleep 444",
+    }
+    usual.mkdir(mode=0o700)
+    return socket, moved[how]
+
+
+@pytest.mark.parametrize("how", ["elsewhere", "moved", "deleted", "replaced"])
+def test_P30_a_session_in_a_server_that_no_usual_socket_leads_to_is_ended(
+    house: House, how: str
+) -> None:
+    """A keeper that does not find the server would call the end proven while its pane lives."""
+    socket, hide = hidden_server(house, how)
+    tmux = ("tmux", "-f", "/dev/null", "-S", socket)
+    form = ("-F", "#{session_name} #{pane_pid} #{pid}")
+    house.process(*tmux, "new-session", "-d", "-s", "mine", "sleep 444").wait()
+    work = f"tmux -S {socket} new-session -d -s work sleep 333"
+    listed = f"tmux -S {socket} list-panes -a -F '{form[1]}'"
+    body = f"os.system({work!r})\ntold = os.popen({listed!r}).read()\nos.system({hide!r})\n"
+    dev = started(house, f"{body}tell(told)\nsleep()")
+    found = dict(zip(dev.told[::3], map(int, dev.told[1::3]), strict=True))
+    server = int(dev.told[2])
+    receipt = house.kill("luna", grace=1)[0].receipts[0]
+    assert (alive(found["work"]), alive(found["mine"]), alive(server)) == (False, True, True)
+    assert found["work"] in {one.pid for one in receipt.processes}
+    signalled(server)
+
+
+def signalled(server: int) -> None:
+    """Ends a server of the test's, to which no socket leads any more."""
+    os.kill(server, signal.SIGTERM)
+    eventually(lambda: not alive(server))

@@ -156,10 +156,9 @@ def test_a_temporary_table_does_not_stand_in_for_a_real_one(
 
 
 def test_a_host_sees_nothing_of_the_fleet(thief: "psycopg.Connection[Any]") -> None:
-    for call in ("fleet_hosts()", "fleet_agents('{}')", "fleet_counts('{}')", "room()",
-                 "fleet_events('{\"limit\": 9}')", "fleet_receipt('other', 'x')",
-                 "fleet_list('{}')", "signed_receipt('other', 'x')", "take_out('other')",
-                 "prune('0', false)"):  # fmt: skip
+    for call in ("fleet_hosts()", "fleet_runs('{}')", "fleet_counts('{}')", "room()",
+                 "fleet_events('{\"limit\": 9}')", "fleet_list('{}')", "take_out('other')",
+                 "signed_receipt('other', 'x')", "prune('0', false)"):  # fmt: skip
         refused(thief, f"SELECT knell.{call}")
 
 

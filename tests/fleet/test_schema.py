@@ -13,7 +13,7 @@ from hosts import Host
 from house import eventually
 from knell.core.errors import FleetFailed
 from knell.fleet import schema
-from knell.fleet.version import MAJOR, MINOR
+from knell.fleet.schema import MAJOR, MINOR
 from knell.fleet.wire import Wire
 from postgres import Database
 

@@ -8,6 +8,7 @@ import pytest
 from knell import places
 from knell.core.errors import BadRequest
 from knell.core.ports.terminal import Terminal
+from knell.wiring import RealWorld
 
 # What a start must not pay for unless it uses it.
 DEAR = {"asyncio", "dataclasses", "inspect", "json", "shutil", "socket", "subprocess", "tempfile"}
@@ -15,13 +16,13 @@ DEAR = {"asyncio", "dataclasses", "inspect", "json", "shutil", "socket", "subpro
 
 @pytest.mark.parametrize("name", places.BUILT_IN)
 def test_every_place_is_had_by_its_name(name: str) -> None:
-    place: Terminal = places.named(name, {})
+    place: Terminal = RealWorld({}).place(name)
     assert place.name == name
 
 
 def test_an_unknown_place_is_refused_with_the_names() -> None:
     with pytest.raises(BadRequest) as refused:
-        places.named("screen", {})
+        RealWorld({}).place("screen")
     assert all(name in refused.value.hint for name in places.BUILT_IN)
 
 
@@ -43,9 +44,9 @@ def test_the_innermost_terminal_is_taken(env: dict[str, str], name: str) -> None
 @pytest.mark.parametrize("name", places.BUILT_IN)
 def test_naming_one_place_imports_that_one(name: str) -> None:
     script = (
-        "import sys\nfrom knell import places\nimport knell.core.ports.world\n"
+        "import sys\nfrom knell.wiring import RealWorld\nimport knell.core.ports.world\n"
         "before = set(sys.modules)\n"
-        f"places.named({name!r}, {{}})\nprint(*(set(sys.modules) - before))"
+        f"RealWorld({{}}).place({name!r})\nprint(*(set(sys.modules) - before))"
     )
     told = subprocess.run(
         [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True

@@ -12,9 +12,8 @@ from store_samples import a_receipt, a_run, an_agent
 
 from knell.core.ports.store import RunRecord
 from knell.core.run import Ending, Outcome, State
-from knell.stores.archive import RunArchive
-from knell.stores.packing import packed, unpacked
-from knell.stores.records import record_json
+from knell.stores.archive import RunArchive, record_json
+from knell.stores.records import packed, unpacked
 
 IDS = ("20300101000000-00000001", "20300131000000-00000002", "20300201000000-00000003")
 JOURNAL = b"keeper\t1\t2\tboot\t3\nended\techild\t1.5\tseal\n"
@@ -159,7 +158,7 @@ def test_the_newest_line_counts_and_keeps_the_journal(archive: RunArchive, runs:
     archive.put_away(IDS)
     record = record_of(IDS[0])
     learnt = record._replace(agent=record.agent._replace(conversation="c-2"))
-    archive.write(learnt.run, record_json(learnt).encode())
+    archive.write(learnt)
     assert not (runs / IDS[0]).exists()
     found = archive.record(IDS[0])
     assert found

@@ -8,7 +8,7 @@ from store_samples import KILLED, a_receipt, a_run, an_agent
 from knell.core.ports.ending_store import ReceiptQuery
 from knell.core.ports.store import Store
 from knell.core.receipt import Cleaning, Death, Proof
-from knell.stores import packing
+from knell.stores import records
 from knell.stores.sqlite import SqliteStore
 
 MANY = 2_000
@@ -85,8 +85,8 @@ def test_only_what_was_found_is_unpacked(
     crowded: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpacked: list[bytes] = []
-    real = packing.unpacked
-    monkeypatch.setattr(packing, "unpacked", lambda data: unpacked.append(data) or real(data))
+    real = records.unpacked
+    monkeypatch.setattr(records, "unpacked", lambda data: unpacked.append(data) or real(data))
     assert len(crowded.endings.search(ReceiptQuery(("agent-01234",)))) == 1
     assert len(unpacked) == 1
 

@@ -282,6 +282,16 @@ def test_a_record_that_makes_no_sense(db: Path, store: SqliteStore) -> None:
         assert "cannot read" in str(refusal(deed))
 
 
+def test_an_agent_that_makes_no_sense_ends_nothing(db: Path, store: SqliteStore) -> None:
+    store.runs.add(an_agent(), a_run())
+    sql(db, "UPDATE agents SET env = 'nonsense'")
+    end = a_run(ending=KILLED)
+    assert "cannot read" in str(refusal(lambda: store.endings.end(end, a_receipt(end), ())))
+    found = store.runs.run("run-1")
+    assert found
+    assert found.live
+
+
 def test_a_missing_table(db: Path, store: SqliteStore) -> None:
     sql(db, "DROP TABLE orphans")
     assert "no such table" in str(refusal(store.runs.orphans))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from house import House
 from knell.core.ports.keepers import Journal, Order
-from knell.core.seal import digest_of, token_of
+from knell.core.run import digest_of, token_of
 from knell.processes import keepers as launching
 from knell.processes.journal import ask_end, read_journal
 from shells import Log, agent

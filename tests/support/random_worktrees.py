@@ -19,7 +19,7 @@ from repo import Files, Repo, on_disk
 NAMES = (
     *(b"a.txt", b"b", b"b/c", b"b/c/d", b'q"\n', b"half\xff", b"-x", b"e \\", b"*", b":(top)x"),
     *(b"x.nb", b"b/y.nb", b"z.crlf", b"w.big", b"x.log", b".env", b"node_modules/m/i.js"),
-    *(b"caf\xc3\xa9", b"git~1", b"n" * 255, b"deep/er/than/that", b"\x01"),
+    *(b"caf\xc3\xa9", b"git~1", b"n" * 255, b"deep/er/than/that", b"\x01", b"v.u16"),
 )
 CONTENTS = (
     *(b"", b"1", b"one\n", b"one\r\ntwo\n", b"one\r\ntwo\r\n", b"kept\noutput 1\n", b"\0\xff\r\n"),
@@ -36,10 +36,19 @@ STEPS = (
         "nested",
         "hard link",
         "same time",
+        "own ref",
+        "mention",
+        "notes",
+        "line ends",
         "conflict",
     ),
 )
-ATTRIBUTES = "*.nb filter=strip\n*.crlf text eol=crlf\n*.big filter=lfs\n*.id ident\n"
+ATTRIBUTES = """*.nb filter=strip
+*.crlf text eol=crlf
+*.big filter=lfs
+*.id ident
+*.u16 text working-tree-encoding=UTF-16
+"""
 IGNORED = "*.log\n.env\nnode_modules/\n"
 # As git-lfs does it: the bytes lie in the repository under their digest, the commit has a pointer.
 LFS = """f=$(mktemp); cat > $f; n=$(sha256sum < $f | cut -c1-64); s=$(wc -c < $f)
@@ -89,7 +98,7 @@ class Scene:
     def play(self, step: Step) -> None:
         """One thing that an agent may do; what cannot be done is left undone."""
         what, name, content = step
-        if what in ("submodule", "deinit", "nested", "sparse", "conflict"):
+        if what in ("submodule", "deinit", "nested", "sparse", "conflict", "mention", "notes"):
             getattr(self, f"_{what}")()
         elif what in GIT:
             self.git(
@@ -150,6 +159,17 @@ class Scene:
 
     def _nested(self) -> None:
         self.git("init", "-q", "nested")
+
+    def _mention(self) -> None:
+        """A branch's log talks of a commit that only HEAD's own log may know."""
+        head = self.git("rev-parse", "HEAD")
+        self.git("checkout", "-q", "-B", f"other{next(COUNT)}", "main")
+        self.git("commit", "-q", "--allow-empty", "-m", f"Instead of {head}")
+
+    def _notes(self) -> None:
+        for ref in ("one", "two"):
+            self.git("notes", f"--ref={ref}", "add", "-f", "-m", ref, "HEAD")
+        self.git("notes", "--ref=one", "merge", "two")
 
     def _sparse(self) -> None:
         self.git("sparse-checkout", "set", "--cone", "b")
@@ -217,7 +237,8 @@ class Scene:
     def _commits(self) -> list[str]:
         """Every commit that HEAD ever was here, the present one first."""
         named = self.git("log", "--walk-reflogs", "--format=%H", "HEAD").split()
-        return list(dict.fromkeys([self.git("rev-parse", "HEAD"), *named]))
+        head = self.git("rev-parse", "--quiet", "--verify", "HEAD").split()  # or none yet
+        return list(dict.fromkeys([*head, *named]))
 
     def _check_module(self, rescue: str) -> None:
         """Its unpushed commit can be read from the folder that the rescue brings back."""
@@ -274,6 +295,8 @@ GIT = {
     "detach": ("checkout", "-q", "--detach"),
     "back": ("checkout", "-q", "-f", "main~0"),
     "stash": ("stash", "-q"),
+    "own ref": ("symbolic-ref", "HEAD", "refs/worktree/own"),
+    "line ends": ("config", "core.autocrlf", "true"),
     "undo": ("reset", "-q", "--hard", "HEAD~1"),
 }
 WITH_NAME = ("stage", "intend", "hide", "skip")

@@ -6,7 +6,7 @@ from base64 import b64decode
 from contextlib import closing
 from pathlib import Path
 
-from knell.stores.packing import unpacked
+from knell.stores.records import unpacked
 
 
 def plain_content(path: Path) -> bytes:

@@ -213,7 +213,7 @@ class Knell(StartAndWatchVerbs, LiveVerbs):
     def begun_endings(self) -> list[tuple[str, bool]]:
         """The agents whose ending this process has begun and not finished; and whether a keeper
         goes on with it when this process ends."""
-        from knell.life.look.begun_endings import begun_endings
+        from knell.life.look.progress import begun_endings
 
         return begun_endings(self._world)
 

@@ -5,29 +5,25 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from knell.api.fleet_meant import another_run, far_views, means
 from knell.api.fleet_setup import FleetSetupVerbs
 from knell.core.codes import Code
 from knell.core.errors import BadRequest, FleetFailed, KnellError, NoSuchAgent, Refused
 from knell.core.fleet.target import (
+    EVERYWHERE,
     FarTarget,
     checked_far_agent,
     conditions,
     far_target,
     meant_far,
 )
+from knell.fleet.private_files import read_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from knell.api.results import AgentView
     from knell.core.fleet.order import FleetOrder
-    from knell.core.ports.fleet import (
-        FleetEvent,
-        HostView,
-        LocalHost,
-        OrderView,
-    )
+    from knell.core.ports.fleet import FleetEvent, HostView, LocalHost, OrderView
     from knell.fleet.link import Link
     from knell.fleet.postgres import PostgresFleet, Signer
     from knell.fleet.private_files import Credentials
@@ -76,7 +72,6 @@ class FleetVerbs(FleetSetupVerbs):
     def link(self, host: LocalHost, pace: Mapping[str, float] | None = None) -> Link:
         """The link of this host, to be stepped; `host` is what it publishes and obeys through."""
         from knell.fleet.link import Link
-        from knell.fleet.private_files import read_credentials
 
         return Link(read_credentials(self.files.link), self.files, host, pace or {})
 
@@ -86,8 +81,6 @@ class FleetVerbs(FleetSetupVerbs):
     def database(self) -> PostgresFleet:
         """The fleet's database, as the operator of this home; else as this host."""
         if self._fleet is None:
-            from knell.fleet.private_files import read_credentials
-
             files = self.files
             path = next((one for one in (files.operator, files.link) if os.path.exists(one)), "")
             if not path:
@@ -107,7 +100,6 @@ class FleetVerbs(FleetSetupVerbs):
 
     def status(self) -> FleetStatus:
         """How this machine is in its fleet, and how the others are, as far as it may know."""
-        from knell.fleet.private_files import read_credentials
         from knell.fleet.wire import shown
 
         files = self.files
@@ -141,8 +133,6 @@ class FleetVerbs(FleetSetupVerbs):
 
     def own_host(self) -> str:
         """The name of this machine in the fleet; empty if it is none of its hosts."""
-        from knell.fleet.private_files import read_credentials
-
         return read_credentials(self.files.link).name if os.path.exists(self.files.link) else ""
 
     def check_operator(self) -> None:
@@ -178,12 +168,11 @@ class FleetVerbs(FleetSetupVerbs):
 
     def hosts_of(self, name: str, *, seconds: float) -> list[str]:
         """The hosts on which an agent of that name lives; FleetFailed if that takes longer."""
-        from knell.fleet.private_files import read_credentials
         from knell.fleet.wire import Wire
 
         wire = Wire(read_credentials(self.files.operator).conninfo, seconds, seconds)
         try:
-            found = wire.call("SELECT knell.fleet_agents($1)", {"name": name})
+            found = wire.call("SELECT knell.fleet_list($1)", {"name": name})
         finally:
             wire.close()
         return [one["host"] for one in found]
@@ -219,10 +208,7 @@ class FleetVerbs(FleetSetupVerbs):
         meant = far_target(target) if isinstance(target, str) else target
         who = self._signer()
         wish = OrderWish(verb, meant, dict(options), max(expires, wait))
-        orders = self.database.prepare(wish, who)
-        self.database.issue(orders, who)
-        found = self.database.await_answers(orders, wait, lambda some: self._world.wait([], some))
-        return [FarAnswer(one, found.get(one.id)) for one in orders]
+        return self._answers(self.database.prepare(wish, who), who, wait)
 
     def order_runs(
         self, verb: str, agents: Sequence[AgentView], options: Mapping[str, Any], *,
@@ -244,17 +230,18 @@ class FleetVerbs(FleetSetupVerbs):
             except (NoSuchAgent, Refused, BadRequest) as error:
                 asked.append(error)
         orders = [one for one in asked if not isinstance(one, KnellError)]
+        answers = iter(self._answers(orders, who, wait))
+        return [one if isinstance(one, KnellError) else next(answers) for one in asked]
+
+    def _answers(self, orders: Sequence[FleetOrder], who: Signer, wait: float) -> list[FarAnswer]:
+        """Gives the orders to the database, and waits that long for what comes of them."""
         self.database.issue(orders, who)
         found = self.database.await_answers(orders, wait, lambda some: self._world.wait([], some))
-        return [
-            one if isinstance(one, KnellError) else FarAnswer(one, found.get(one.id))
-            for one in asked
-        ]
+        return [FarAnswer(one, found.get(one.id)) for one in orders]
 
     def _signer(self) -> Signer:
         """The operator of this home; inside an agent, this host in the name of that agent."""
         from knell.fleet.postgres import Signer
-        from knell.fleet.private_files import read_credentials
         from knell.life.base.caller import asker
 
         who, files = asker(self._world), self.files
@@ -280,3 +267,21 @@ class FleetVerbs(FleetSetupVerbs):
         whole = found[0] if len(found) == 1 and id else id
         self.database.cancel(whole)
         return whole
+
+
+def means(target: str | FarTarget, view: AgentView) -> bool:
+    if isinstance(target, str):
+        return True
+    words = (view.name, "all", f"tag:{view.tag}", f"team:{view.team}")
+    return target.what in words and target.host in (view.host, EVERYWHERE)
+
+
+def far_views(rows: Iterable[object]) -> list[AgentView]:
+    from knell.life.look.far import far_view
+
+    return [view for row in rows if (view := far_view(row))]
+
+
+def another_run(target: FarTarget) -> Refused:
+    why = f"'{target}' is another run by now: nothing was done to it"
+    return Refused(why, "ask again", code=Code.RUN_OVER)

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from knell.core.errors import BadRequest
+from knell.fleet.private_files import read_credentials, trusted_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,6 @@ class FleetSetupVerbs:
         makes only the role, for a machine that has a certificate for it."""
         self._check_operator()
         from knell.fleet import address, setup
-        from knell.fleet.private_files import read_credentials
 
         if from_file:
             given = read_credentials(from_file)
@@ -97,8 +97,7 @@ class FleetSetupVerbs:
         if not os.path.exists(self.files.link):
             self.store.leave()
             return "", ""
-        from knell.fleet.leaving import tell_leaving
-        from knell.fleet.private_files import read_credentials
+        from knell.fleet.setup import tell_leaving
 
         given = read_credentials(self.files.link)
         untold = tell_leaving(given)
@@ -109,9 +108,9 @@ class FleetSetupVerbs:
     def remove(self, host: str, url: str = "", *, url_file: str = "") -> int:
         """Takes a host out that will not come back; how many orders to it are called off."""
         self._check_operator()
-        from knell.fleet import address, leaving
+        from knell.fleet import address, setup
 
-        return leaving.remove(address.where(url, url_file), host)
+        return setup.remove(address.where(url, url_file), host)
 
     # -- keys ----------------------------------------------------------------------------------
 
@@ -125,7 +124,6 @@ class FleetSetupVerbs:
     def keys(self) -> list[tuple[str, str, str]]:
         """(operator, host or trusted …, name, public key) of all that this home has."""
         from knell.fleet.keys import public_of
-        from knell.fleet.private_files import trusted_keys
 
         own = (("own operator", self.files.operator_key), ("own host", self.files.host_key))
         mine = [(what, "", public_of(path)) for what, path in own if os.path.exists(path)]

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from knell.api import parts
     from knell.api import results as r
     from knell.api.fleet import FleetVerbs
-    from knell.life.look.movement import MovementLook
     from knell.life.look.progress import EndingsLook
+    from knell.life.look.snapshot import MovementLook
     from knell.life.watch.signs.collect import SignCollector
     from knell.wiring import RealWorld
 
@@ -76,7 +76,7 @@ class LiveVerbs:
     def has_moved(self, since: r.Snapshot) -> bool:
         """Whether it is worth asking for `changes`: an event was written, or an agent's process has
         gone. Costs next to nothing, so that a live view may ask many times a second."""
-        from knell.life.look.movement import MovementLook
+        from knell.life.look.snapshot import MovementLook
 
         self._movement = self._movement or MovementLook(self._world)
         return self._movement.has_moved(since)
@@ -87,7 +87,7 @@ class LiveVerbs:
 
     def look_closely(self, run: str) -> r.CloseLook:
         """The processes of one run, and what it shows; looks at no other."""
-        from knell.life.look.closely import look_closely
+        from knell.life.look.show import look_closely
 
         return look_closely(self._world, run)
 
@@ -156,7 +156,7 @@ class LiveVerbs:
 
     def task_history(self) -> dict[str, list[r.TaskStep]]:
         """Task → who claimed it, gave it back or completed it, the oldest first."""
-        from knell.life.look.task_history import task_history
+        from knell.life.look.events import task_history
 
         return task_history(self._world)
 

@@ -159,15 +159,12 @@ def _ended_leader(subjects: Sequence[Subject]) -> Refusal | None:
 def _several(deed: Deed, subjects: Sequence[Subject], groups: Sequence[str]) -> Refusal | None:
     """No agent ends more than one agent, or a whole group, without --yes."""
     names = list(dict.fromkeys(one.name for one in subjects))
-    if deed not in (Deed.END, Deed.REAP):
-        return None
+    what = f"{', '.join(groups)} unasked" if groups else ""
     if len(names) > 1:
-        why = f"an agent may not {deed} {len(names)} runs unasked: {', '.join(names)}"
-        return Refusal(Code.NEEDS_YES, why, "add --yes")
-    if groups:
-        why = f"an agent may not {deed} {', '.join(groups)} unasked"
-        return Refusal(Code.NEEDS_YES, why, "add --yes")
-    return None
+        what = f"{len(names)} runs unasked: {', '.join(names)}"
+    if not what or deed not in (Deed.END, Deed.REAP):
+        return None
+    return Refusal(Code.NEEDS_YES, f"an agent may not {deed} {what}", "add --yes")
 
 
 def _refusal(who: Caller, deed: Deed, one: Subject) -> Refusal | None:

@@ -12,15 +12,11 @@ Anything else that a search finds is a candidate: a person may choose it, and no
 The later sure word wins, as `/clear` and `/new` begin another conversation.
 """
 
-from __future__ import annotations
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from knell.core.agent import Agent
-    from knell.core.kind import Kind
+from knell.core.agent import Agent
+from knell.core.kind import Kind
 
 GIVEN, NOTED, TOLD, HELD, PRINTED = "given", "noted", "told", "held", "printed"
 SURE = (GIVEN, NOTED, TOLD, HELD, PRINTED)

@@ -5,15 +5,14 @@ is named, so that a missing suspect is not taken for a proof that there was none
 """
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from knell.core.ports.keepers import Journal
 from knell.core.receipt import Death, Left
-
-if TYPE_CHECKING:
-    from knell.core.ports.keepers import Journal
-    from knell.core.run import Ending
+from knell.core.run import Ending
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
+EXACT = 10  # seconds below which a tenth is told
 BY_SIGNAL = 128  # a shell adds the signal's number to it
 NOT_BY_US = "not by knell"
 FAULTS = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP")
@@ -68,7 +67,7 @@ class _Verdict(NamedTuple):
     suspects: tuple[str, ...] = ()
 
 
-def certificate(ending: "Ending", journal: "Journal", scene: Facts) -> Death:
+def certificate(ending: Ending, journal: Journal, scene: Facts) -> Death:
     """What is known about this end, without guesses."""
     verdict = _verdict(ending, journal, scene)
     after = f", after {duration(scene.seconds)}" if scene.seconds is not None else ""
@@ -95,7 +94,7 @@ def certificate(ending: "Ending", journal: "Journal", scene: Facts) -> Death:
 # -- the verdict -------------------------------------------------------------------------------
 
 
-def _verdict(ending: "Ending", journal: "Journal", scene: Facts) -> _Verdict:
+def _verdict(ending: Ending, journal: Journal, scene: Facts) -> _Verdict:
     """By the cause that the keeper noted; without one, by whether knell was ending the run."""
     if journal.failure or ending.reason == "not_started":
         return _Verdict(DeathKind.NEVER_STARTED, journal.failure or ending.detail)
@@ -116,7 +115,7 @@ def _verdict(ending: "Ending", journal: "Journal", scene: Facts) -> _Verdict:
     return seen.get(journal.cause, lost)
 
 
-def _by_us(ending: "Ending", journal: "Journal", scene: Facts) -> _Verdict:
+def _by_us(ending: Ending, journal: Journal, scene: Facts) -> _Verdict:
     why = f"{ending.reason}: {ending.detail}" if ending.detail else ending.reason
     suspects: tuple[str, ...] = ()
     name = signal_name(journal.exit_signal)
@@ -133,7 +132,7 @@ def _by_us(ending: "Ending", journal: "Journal", scene: Facts) -> _Verdict:
     )
 
 
-def _by_signal(name: str, journal: "Journal") -> _Verdict:
+def _by_signal(name: str, journal: Journal) -> _Verdict:
     words = {seen.word: seen.finding for seen in reversed(journal.evidence)}
     proof = words.get("oom") or words.get("oom_run")
     if name == "SIGKILL" and proof:
@@ -164,7 +163,7 @@ def _hint(name: str) -> tuple[str, ...]:
 # -- the evidence for it --------------------------------------------------------------------------
 
 
-def _evidence(verdict: _Verdict, journal: "Journal") -> tuple[str, ...]:
+def _evidence(verdict: _Verdict, journal: Journal) -> tuple[str, ...]:
     if verdict.how is DeathKind.NEVER_STARTED:
         return ()
     if journal.exit_code is None and journal.exit_signal is None:
@@ -175,7 +174,7 @@ def _evidence(verdict: _Verdict, journal: "Journal") -> tuple[str, ...]:
     return (*hangup, seen, *(seen.finding for seen in journal.evidence))
 
 
-def _bystanders(verdict: _Verdict, journal: "Journal", scene: Facts) -> tuple[str, ...]:
+def _bystanders(verdict: _Verdict, journal: Journal, scene: Facts) -> tuple[str, ...]:
     """What might have ended a run that was not asked to end; none of it is proven."""
     if verdict.how in EXPLAINED:
         return ()
@@ -192,7 +191,7 @@ def _bystanders(verdict: _Verdict, journal: "Journal", scene: Facts) -> tuple[st
     return tuple(found)
 
 
-def _left(journal: "Journal") -> tuple[Left, ...]:
+def _left(journal: Journal) -> tuple[Left, ...]:
     ended = {one.pid: one for one in journal.processes}
     alive = {one.pid: one for one in journal.survivors}
     kept = {one.pid for one in journal.kept}
@@ -210,7 +209,7 @@ def _left(journal: "Journal") -> tuple[Left, ...]:
 # -- words -------------------------------------------------------------------------------------
 
 
-def exit_words(journal: "Journal") -> str:
+def exit_words(journal: Journal) -> str:
     if journal.exit_signal is not None:
         return signal_name(journal.exit_signal)
     return "exit not seen" if journal.exit_code is None else f"exit code {journal.exit_code}"
@@ -231,7 +230,7 @@ def signal_name(number: int | None) -> str:
 def duration(seconds: float) -> str:
     """Two units at most: the seconds of three hours interest no reader."""
     if seconds < MINUTE:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004
+        return f"{seconds:.1f} s" if seconds < EXACT else f"{seconds:.0f} s"
     for unit, word, part, small in ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min")):
         if seconds >= unit:
             return f"{int(seconds // unit)} {word} {int(seconds % unit // part)} {small}"

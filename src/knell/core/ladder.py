@@ -1,6 +1,5 @@
 """The rungs by which a run is ended, as data. Who climbs them is in processes/ending/loop.py."""
 
-import math
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -40,11 +39,15 @@ def with_grace(ladder: Ladder, grace: float | None) -> Ladder:
 
 def checked_wait(seconds: float) -> float:
     """`seconds` if a person can mean it."""
-    if math.isnan(seconds) or not 0 <= seconds <= LONGEST_WAIT:
-        raise BadRequest(
-            f"a wait of {seconds} seconds is not between 0 and {LONGEST_WAIT:.0f}",
-            "give the grace in seconds, for example --grace 5",
-        )
+    hint = "give the grace in seconds, for example --grace 5"
+    return checked_seconds("a wait", seconds, (0, LONGEST_WAIT), hint)
+
+
+def checked_seconds(what: str, seconds: float, bounds: tuple[float, float], hint: str) -> float:
+    """`seconds` if they lie within the bounds, which NaN never does."""
+    least, most = bounds
+    if not least <= seconds <= most:
+        raise BadRequest(f"{what} of {seconds} seconds is not between {least} and {most:.0f}", hint)
     return seconds
 
 

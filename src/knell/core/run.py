@@ -1,7 +1,9 @@
-"""One life of an agent: one process tree in one place, and the table of the states it goes through.
+"""One life of an agent: one process tree in one place, the table of the states it goes through, and
+the secrets by which its keeper and its agent prove themselves.
 
 Code may only move along the table; the docs print it."""
 
+from binascii import b2a_base64
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -104,6 +106,11 @@ class Run(NamedTuple):
     def live(self) -> bool:
         return self.state is not State.ENDED
 
+    @property
+    def processes(self) -> tuple[ProcessId, ...]:
+        """The run's keeper and its agent, as far as they are on record."""
+        return tuple(process for process in (self.keeper, self.process) if process)
+
 
 class Orphan(NamedTuple):
     """A process that outlived its run, tracked apart from the instances."""
@@ -146,3 +153,38 @@ def seen_ending(run: Run, journal: "Journal") -> Ending:
             number,
         )
     return Ending(Outcome.LOST, "unknown", "lost", "gone while knell was not looking")
+
+
+# -- its secrets --------------------------------------------------------------------------------
+# The keeper has a seal, the agent a token, the store a digest; each is the digest of the former:
+# so the store can tell both, and an agent that knows its token cannot make the seal.
+
+
+def token_of(seal: str) -> str:
+    """The token of the run whose keeper has this seal, in letters that a URL can carry."""
+    letters = b2a_base64(_sha256(seal), newline=False).decode()
+    return letters.rstrip("=").replace("+", "-").replace("/", "_")
+
+
+def digest_of(token: str) -> str:
+    """What the store has of a token."""
+    return _sha256(token).hex()
+
+
+def fits(seal: str, digest: str) -> bool:
+    """Whether the store has that of this seal's token."""
+    return digest_of(token_of(seal)) == digest
+
+
+def _sha256(text: str) -> bytes:
+    if TYPE_CHECKING:
+        from hashlib import sha256
+    else:
+        try:
+            from _sha256 import sha256  # hashlib takes milliseconds to load
+        except ImportError:  # Python 3.12 and later have one module for all of its kind
+            try:
+                from _sha2 import sha256
+            except ImportError:
+                from hashlib import sha256
+    return sha256(text.encode(errors="surrogateescape")).digest()

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from knell.core.errors import Ambiguous, BadRequest, NoSuchAgent, NoSuchGroup, Refused
 
 LONGEST_PATTERN = 1000  # characters
+PID_DIGITS = 9
 
 
 class Candidate(NamedTuple):
@@ -102,7 +103,7 @@ def _by_pid(target: str, number: str, candidates: Sequence[Candidate]) -> tuple[
 
 def is_number(text: str) -> bool:
     """What can be a PID: `isdigit` alone takes a superscript, and the kernel only 32 bits."""
-    return text.isascii() and text.isdigit() and len(text) <= 9  # noqa: PLR2004
+    return text.isascii() and text.isdigit() and len(text) <= PID_DIGITS
 
 
 def _only(

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from knell.core.errors import BadRequest, IllegalTransition
-
-if TYPE_CHECKING:
-    from knell.core.receipt import Receipt
+from knell.core.receipt import Receipt
 
 LONGEST = 64 * 1024  # characters of one message, and of the description of a task
 LONGEST_TITLE = 500
@@ -147,7 +145,7 @@ def checked_task(task: TeamTask) -> TeamTask:
     return task
 
 
-def reassigned_tasks(receipts: "Iterable[Receipt]") -> list[str]:
+def reassigned_tasks(receipts: Iterable[Receipt]) -> list[str]:
     """The team tasks that ended runs were working on, which other members can claim now. Tasks that
     were only assigned to them are in the receipts."""
     tasks = (task for receipt in receipts for task in receipt.tasks if task.get("kind") == "team")

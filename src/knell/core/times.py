@@ -11,6 +11,12 @@ def parsed_time(at: str) -> datetime | None:
         return None
 
 
+def seconds_of(at: str) -> float:
+    """Seconds after 1970; 0 where the store has no time."""
+    then = parsed_time(at)
+    return then.timestamp() if then else 0.0
+
+
 def whole_seconds(at: str, later: float = 0) -> str | None:
     """ISO 8601 with Z and whole seconds, cut and not rounded."""
     then = parsed_time(at)

@@ -19,9 +19,8 @@ TYPED_ABOVE = 5  # targets: for more, their number is typed
 
 class PlanLine(NamedTuple):
     text: str
-    passing: bool = (
-        False  # it changes by itself, as a number of processes does: nobody agrees to it
-    )
+    # it changes by itself, as a number of processes does: nobody agrees to it
+    passing: bool = False
 
 
 class Plan(NamedTuple):
@@ -182,10 +181,7 @@ def _describe_resume(knell: Knell, views: Sequence[AgentView]) -> list[str]:
 
 
 def _resume(knell: Knell, views: Sequence[AgentView]) -> list[str]:
-    def resume(view: AgentView) -> str:
-        return f"'{view.name}' {knell.resume(view.name).verdict}"
-
-    return _each(views, resume)
+    return _each(views, lambda view: f"'{view.name}' {knell.resume(view.name).verdict}")
 
 
 def _describe_restart(_: Knell, views: Sequence[AgentView]) -> list[str]:

@@ -27,7 +27,7 @@ class KnownHosts:
         if not os.path.exists(self._path):
             return {}
         lines = (line.split() for line in read_private(self._path).splitlines())
-        return {words[0]: words[1] for words in lines if len(words) == 2}  # noqa: PLR2004
+        return {words[0]: words[1] for words in lines if len(words) == 2}  # noqa: PLR2004 - host and key
 
     def meet(self, published: Mapping[str, str]) -> dict[str, str]:
         """The keys that are known, and from now on those that were seen for the first time."""

@@ -14,18 +14,12 @@ from typing import Any
 from knell.core.codes import Code
 from knell.core.errors import FleetFailed, StoreFailed
 from knell.core.fleet.answer import answer_text, receipt_text
-from knell.core.fleet.order import (
-    FleetOrder,
-    OrderRefusal,
-    Receiver,
-    check_order,
-    order_from_text,
-)
+from knell.core.fleet.order import FleetOrder, OrderRefusal, Receiver, check_order, order_from_text
 from knell.core.ports.fleet import Beginning, Finished, LocalHost, StoredOrder
 from knell.fleet.keys import is_signed, public_of, sign
 from knell.fleet.private_files import Credentials, FleetFiles, trusted_keys
 from knell.fleet.publish import Publisher, is_poison
-from knell.fleet.version import checked_schema, explained
+from knell.fleet.schema import checked_schema, explained
 from knell.fleet.wire import STATEMENT, Wire, WireFailed, storable
 
 LEASE, POLL, LOOK = 10.0, 5.0, 0.5  # seconds: sign of life, missed notifications, own changes
@@ -95,7 +89,7 @@ class Link:
             self.wire.close()
             self.wire = None
         self.trouble = why
-        self._connect_at = time.monotonic() + self._wait * random.uniform(0.5, 1.0)  # noqa: S311
+        self._connect_at = time.monotonic() + self._wait * random.uniform(0.5, 1.0)  # noqa: S311 - no secret, only spread
         self._wait = min(self._wait * 2, LONGEST_WAIT)
 
     # -- connecting ----------------------------------------------------------------------------
@@ -172,7 +166,7 @@ class Link:
     def _is_due(self, what: str, now: float, every: float) -> bool:
         if now < self._due.get(what, 0.0):
             return False
-        self._due[what] = now + every * random.uniform(0.8, 1.0)  # noqa: S311
+        self._due[what] = now + every * random.uniform(0.8, 1.0)  # noqa: S311 - no secret, only spread
         return True
 
     # -- orders --------------------------------------------------------------------------------

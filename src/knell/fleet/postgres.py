@@ -14,7 +14,7 @@ from knell.core.ports.fleet import FleetEvent, HostView, OrderView
 from knell.fleet.keys import public_of, sign
 from knell.fleet.known_hosts import KnownHosts, is_proven_receipt, proven_order, unsigned
 from knell.fleet.private_files import Credentials
-from knell.fleet.version import FORBIDDEN, checked_schema, explained
+from knell.fleet.schema import FORBIDDEN, checked_schema, explained
 from knell.fleet.wire import Wire, WireFailed
 
 FIRST_LOOK, LONGEST_LOOK = 0.03, 0.25  # seconds between two looks for answers
@@ -102,7 +102,7 @@ class PostgresFleet:
         """The rows of those that ended last, on all hosts; the database leaves out the others."""
         return self.call(
             "SELECT coalesce(jsonb_agg(last.one), '[]') FROM"
-            " (SELECT one FROM jsonb_array_elements(knell.fleet_agents($1)) one"
+            " (SELECT one FROM jsonb_array_elements(knell.fleet_list($1)::jsonb) one"
             " WHERE one->>'state' = 'ended' ORDER BY one->>'ended_at' DESC LIMIT $2::integer) last",
             {"ended": True},
             limit,

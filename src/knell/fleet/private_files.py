@@ -12,41 +12,15 @@ from knell.core.errors import FleetFailed
 LARGEST = 100_000  # bytes
 
 
-class FleetFiles(NamedTuple):
+class FleetFiles:
     """The files of one home."""
 
-    folder: str
-
-    def _path(self, name: str) -> str:
-        return os.path.join(self.folder, name)
-
-    @property
-    def link(self) -> str:
-        return self._path("link.json")
-
-    @property
-    def operator(self) -> str:
-        return self._path("operator.json")
-
-    @property
-    def operator_key(self) -> str:
-        return self._path("operator.key")
-
-    @property
-    def host_key(self) -> str:
-        return self._path("host.key")
-
-    @property
-    def trusted(self) -> str:
-        return self._path("trusted")
-
-    @property
-    def known_hosts(self) -> str:
-        return self._path("known_hosts")
-
-    @property
-    def lock(self) -> str:
-        return self._path("link.lock")
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.link, self.operator = f"{folder}/link.json", f"{folder}/operator.json"
+        self.operator_key, self.host_key = f"{folder}/operator.key", f"{folder}/host.key"
+        self.trusted, self.known_hosts = f"{folder}/trusted", f"{folder}/known_hosts"
+        self.lock = f"{folder}/link.lock"
 
 
 class Credentials(NamedTuple):
@@ -122,10 +96,8 @@ def trusted_keys(path: str) -> list[tuple[str, str, str]]:
     found: list[tuple[str, str, str]] = []
     for line in read_private(path).splitlines():
         match line.split():
-            case ["operator", name, key]:
-                found.append(("operator", name, key))
-            case ["host", name, key]:
-                found.append((f"host:{name}", name, key))
+            case ["operator" | "host" as who, name, key]:
+                found.append((f"host:{name}" if who == "host" else who, name, key))
             case _:
                 continue
     return found

@@ -1,14 +1,17 @@
-"""Brings the schema `knell` of a database up to date, or says what is wrong with it."""
+"""The schema `knell` of a database: brought up to date, or what is wrong with it and what to do."""
 
 import os
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from knell.core.codes import Code
 from knell.core.errors import FleetFailed
-from knell.fleet.version import MAJOR
 from knell.fleet.wire import Wire, WireFailed
 
+MAJOR, MINOR = 1, 5  # the version that this knell knows, and the oldest of it that it can use
+MISSING = ("3F000", "42883", "42P01", "42703")  # in SQL: no such schema, function, table, column
+FORBIDDEN = "42501"
+UPGRADE = "its owner runs: knell fleet upgrade URL"
 GROUPS = ("knell_host", "knell_operator")
 MADE = re.compile(r"^CREATE (?:OR REPLACE )?(?:FUNCTION|TABLE) knell\.(\w+)", re.MULTILINE)
 THERE = """
@@ -52,7 +55,7 @@ def schema_of(wire: Wire) -> Schema:
     if found.major > MAJOR:
         version = f"{found.major}.{found.minor}"
         why = f"the fleet's schema has version {version}, this knell knows {MAJOR}"
-        raise FleetFailed(why, "upgrade knell on this machine", code=Code.FLEET_SCHEMA)
+        raise _unusable(why, "upgrade knell on this machine")
     if missing := _made_by(found.minor) - {str(name) for [name] in wire.rows(THERE)}:
         shown = ", ".join(sorted(missing)[:5])
         raise _strange(f"the schema 'knell' of this database is half applied: it lacks {shown}")
@@ -66,8 +69,7 @@ def _made_by(minor: int) -> set[str]:
 
 
 def _strange(why: str) -> FleetFailed:
-    hint = "restore the database, or use another one: knell fleet init URL"
-    return FleetFailed(why, hint, code=Code.FLEET_SCHEMA)
+    return _unusable(why, "restore the database, or use another one: knell fleet init URL")
 
 
 def bring_up_to_date(wire: Wire) -> Schema:
@@ -105,3 +107,44 @@ def bring_up_to_date(wire: Wire) -> Schema:
         wire.rows("ROLLBACK")
         raise
     return found
+
+
+# -- for hosts and operators, who may only call its functions ------------------------------------
+
+
+def checked_schema(wire: Wire, fleet: str) -> dict[str, Any]:
+    """What the database says of its schema; FleetFailed for one that is older, half applied, newer,
+    somebody else's or another fleet's."""
+    try:
+        found = wire.call("SELECT knell.schema_of()")
+    except WireFailed as error:
+        raise explained(error) from None
+    if not found:
+        why = "the schema 'knell' of this database is half applied: it has no version"
+        raise _unusable(why, "its owner restores the database")
+    version = f"{found['major']}.{found['minor']}"
+    if found["major"] > MAJOR:
+        why = f"the fleet's schema has version {version}, this knell knows {MAJOR}.{MINOR}"
+        raise _unusable(why, "upgrade knell on this machine")
+    if (found["major"], found["minor"]) < (MAJOR, MINOR):
+        why = f"the fleet's schema has version {version}, this knell needs {MAJOR}.{MINOR}"
+        raise _unusable(why, UPGRADE)
+    if found["fleet"] != fleet:
+        why = "the database is another fleet's than the one that was joined"
+        raise _unusable(why, "knell fleet join URL")
+    return found
+
+
+def explained(error: WireFailed) -> FleetFailed:
+    """The same in words of knell, where it is the schema that is wrong."""
+    if error.state in MISSING:
+        why = "the schema 'knell' of this database is missing, half applied or somebody else's"
+        return _unusable(why, f"{UPGRADE}, which says what is wrong with it")
+    if error.state == FORBIDDEN:
+        why = f"the schema 'knell' of this database does not let this role in ({error})"
+        return _unusable(why, "was it made anew, by somebody else? if so: knell fleet join URL")
+    return error
+
+
+def _unusable(why: str, hint: str) -> FleetFailed:
+    return FleetFailed(why, hint, code=Code.FLEET_SCHEMA)

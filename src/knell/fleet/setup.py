@@ -1,9 +1,10 @@
-"""Makes a fleet, and lets hosts and operators join it: roles, passwords, keys, files."""
+"""Makes a fleet, and lets hosts and operators join and leave it: roles, passwords, keys, files."""
 
 import json
 import os
 import re
 import secrets
+from contextlib import closing
 from typing import Any, NamedTuple
 
 from knell.core.codes import Code
@@ -20,8 +21,7 @@ from knell.fleet.private_files import (
     write_credentials,
     write_private,
 )
-from knell.fleet.schema import Schema, bring_up_to_date, schema_of
-from knell.fleet.version import MAJOR, MINOR
+from knell.fleet.schema import MAJOR, MINOR, Schema, bring_up_to_date, schema_of
 from knell.fleet.wire import Wire, WireFailed, shown
 
 # -- making and joining ---------------------------------------------------------------------------
@@ -29,41 +29,31 @@ from knell.fleet.wire import Wire, WireFailed, shown
 
 def init(url: str, files: FleetFiles, operator: str) -> Joined:
     """Makes the schema and the first operator: role, credentials and key in this home."""
-    wire = Wire(url)
-    try:
+    with closing(Wire(url)) as wire:
         schema = bring_up_to_date(wire)
         return _add_operator(wire, url, files, schema, operator)
-    finally:
-        wire.close()
 
 
 def upgrade(url: str) -> Schema:
-    wire = Wire(url)
-    try:
+    with closing(Wire(url)) as wire:
         if not schema_of(wire).major:
             raise FleetFailed("this database has no fleet", "knell fleet init URL")
         return bring_up_to_date(wire)
-    finally:
-        wire.close()
 
 
 def prune(url: str, days: float, *, dry_run: bool) -> dict[str, Any]:
     if not 0 < days < 36500:  # noqa: PLR2004 - a hundred years
         raise BadRequest(f"--older-than {days:g} is no number of days", "for example 90")
-    wire = Wire(url)
-    try:
+    with closing(Wire(url)) as wire:
         known_schema(wire)
         return wire.call("SELECT knell.prune(make_interval(secs => $1), $2)", days * 86400, dry_run)
-    finally:
-        wire.close()
 
 
 def join_as_operator(
     url: str, files: FleetFiles, operator: str, *, certificate: bool = False
 ) -> Joined:
     """Makes this home an operator's. `certificate`: makes only the role, for whoever has one."""
-    wire = Wire(url)
-    try:
+    with closing(Wire(url)) as wire:
         schema, mine = known_schema(wire), _own_role(wire, "operator_name")
         if mine is None:
             return _add_operator(wire, url, files, schema, operator, certificate=certificate)
@@ -72,8 +62,6 @@ def join_as_operator(
         key, where = make_key(files.operator_key), kept_address(url)
         write_credentials(files.operator, Credentials(mine, schema.fleet, where))
         return Joined(mine, schema.fleet, "", shown(where), files.operator, key)
-    finally:
-        wire.close()
 
 
 def known_schema(wire: Wire) -> Schema:
@@ -129,8 +117,7 @@ def join(url: str, files: FleetFiles, wish: JoinWish) -> Joined:
     host = checked_host(wish.host)
     for key in wish.trust:
         key_bytes(key)
-    wire = Wire(url)
-    try:
+    with closing(Wire(url)) as wire:
         schema = known_schema(wire)
         mine = _own_role(wire)
         if mine is None:
@@ -143,8 +130,6 @@ def join(url: str, files: FleetFiles, wish: JoinWish) -> Joined:
             raise Refused(f"these credentials are of host '{mine}'", f"--as {mine}")
         else:
             role, where = "", kept_address(url)
-    finally:
-        wire.close()
     if wish.certificate:
         return Joined(host, schema.fleet, role, shown(where), "", "")
     if wish.save_to:
@@ -240,6 +225,36 @@ def is_heard(wire: Wire, host: str) -> bool:
 def name_of_key(key: str) -> str:
     """What a key is called that nobody gave a name."""
     return "key-" + re.sub(r"[^A-Za-z0-9]", "-", key[-8:-1])
+
+
+# -- leaving --------------------------------------------------------------------------------------
+
+
+def tell_leaving(given: Credentials) -> str:
+    """Has the database show this host as one that left; why that failed, empty if it did not."""
+    try:
+        with closing(Wire(given.conninfo)) as wire:
+            wire.call("SELECT knell.leave()")
+    except WireFailed as error:
+        return str(error)
+    return ""
+
+
+def remove(url: str, host: str) -> int:
+    """Takes a host out that will not come back. Its role can log in no more."""
+    with closing(Wire(url)) as wire:
+        known_schema(wire)
+        found = wire.rows("SELECT role, left_at FROM knell.hosts WHERE name = $1", host)
+        if not found or found[0][1]:
+            raise Refused(f"no host '{host}' in the fleet", code=Code.HOST_NOT_FOUND)
+        if is_heard(wire, host):
+            why = f"host '{host}' is heard: its agents can still be reached"
+            raise Refused(why, f"on {host}: knell fleet leave", code=Code.HOST_TAKEN)
+        open_orders = "SELECT count(*) FROM knell.orders WHERE host = $1 AND state = 'issued'"
+        [[orders]] = wire.rows(open_orders, host)
+        wire.rows("SELECT knell.take_out($1)", host)
+        wire.rows(f'ALTER ROLE "{found[0][0]}" NOLOGIN')
+        return int(orders or 0)
 
 
 # -- whom to obey ---------------------------------------------------------------------------------

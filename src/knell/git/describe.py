@@ -11,6 +11,7 @@ from knell.git.raw_files import aside_of, linked_folder
 from knell.git.status import read_status
 
 _NO_REPOSITORY = "not a git repository (or any"  # without the bracket, a link to one is broken
+_HEADS = "refs/heads/"
 BASES = ("main", "master", "roadmap")
 # Which file in a checkout's git folder says that something is unfinished, in git's own order.
 _UNDERWAY = (
@@ -22,6 +23,7 @@ _UNDERWAY = (
     ("REVERT_HEAD", "revert"),
     ("sequencer", "sequence of picks"),
     ("BISECT_LOG", "bisect"),
+    ("NOTES_MERGE_WORKTREE", "merge of notes"),
 )
 
 
@@ -54,6 +56,9 @@ def _describe_present(git: Runner, path: str, *, raw: bool) -> Tree | Unknown | 
         if known != top and is_below(path, known) and is_below(known, top):
             # Its .git file is gone, so git walked up, and would act on the checkout above.
             return Unknown(f"{known} is a worktree without its .git file; git sees {top} there")
+    if git_dir != common and linked_folder(top) != git_dir:
+        # Its setting core.worktree: git would compare, and we would move, somebody else's files.
+        return Unknown(f"the git folder of {path} is set to look at {top}, which is not its own")
     return _describe_whole(git, Tree(top, git_dir, common, linked=git_dir != common), raw=raw)
 
 
@@ -136,7 +141,8 @@ def describe_gone(git: Runner, tree: Tree) -> Tree:
     tree = tree._replace(gone=True, locked=locked(tree.git_dir), folder_state=folder_state(tree))
     head = git.run_bare(tree.git_dir, "rev-parse", "--verify", "-q", "HEAD")
     named = git.run_bare(tree.git_dir, "symbolic-ref", "-q", "HEAD")
-    branch = named.line.removeprefix("refs/heads/") if named.code == 0 else ""
+    is_branch = named.code == 0 and named.line.startswith(_HEADS)
+    branch = named.line.removeprefix(_HEADS) if is_branch else ""
     tree = _with_history(git, tree, head.line if head.code == 0 else "", branch)
     return _with_own_commits(git, tree)._replace(changed=len(staged_in(git, tree)))
 

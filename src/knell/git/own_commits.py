@@ -5,13 +5,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from knell.core.ports.git import Tree
+from knell.core.ports.git import GitFailed, Tree
 from knell.git.command import Runner
 
 # Refs that belong to one worktree and vanish with it, so what they hold is not kept.
 OWN_REFS = ("refs/bisect/*", "refs/worktree/*", "refs/rewritten/*")
 NOTE = "knell-removing"  # in the git folder of a worktree that is being removed: see removal.py
 _ID = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+_MESSAGE = re.compile(rb"\t.*")  # of a line of a reflog: what it mentions, git does not keep
 # The place of the worktree, a lock that may be stale, and our own note hold no work.
 _NO_WORK = frozenset({"gitdir", "index.lock", NOTE})
 
@@ -39,13 +40,16 @@ def lost_commits(git: Runner, tree: Tree) -> list[str]:
     """The newest of the commits that only this worktree's reflog, HEADs and own refs know.
 
     What a branch's reflog knows stays: that one lies in the repository's own folder."""
+    if os.path.isdir(os.path.join(tree.git_dir, "reftable")):
+        raise GitFailed("git_error", "its reflog is a reftable, which knell cannot read")
     heads = [name for name in os.listdir(tree.git_dir) if name.endswith("HEAD")]
     own = [os.path.join(tree.git_dir, name) for name in heads]
     own += files_below(*(os.path.join(tree.git_dir, name) for name in ("logs", "refs")))
     known = _commits(git, tree, own) - {tree.commit}
     if not known:
         return []
-    kept = _commits(git, tree, files_below(os.path.join(tree.common_dir, "logs")))
+    logs = files_below(os.path.join(tree.common_dir, "logs"))
+    kept = _commits(git, tree, logs, mentioned=False)
     if tree.commit:
         kept.add(tree.commit)
     lines = "".join([*(f"{name}\n" for name in known), *(f"^{name}\n" for name in kept)])
@@ -57,13 +61,16 @@ def lost_commits(git: Runner, tree: Tree) -> list[str]:
     return sorted(commit for commit, *_ in family if commit not in parents)
 
 
-def _commits(git: Runner, tree: Tree, files: Iterable[str]) -> set[str]:
-    """The commits that these files name, as far as the repository has them."""
+def _commits(git: Runner, tree: Tree, files: Iterable[str], *, mentioned: bool = True) -> set[str]:
+    """The commits that these files name, as far as the repository has them.
+
+    Unless `mentioned`, ids in the messages of a reflog do not count."""
     names: set[bytes] = set()
     for path in files:
         with open(path, "rb") as file:
-            names.update(_ID.findall(file.read()))
-    given = b"".join(name + b"\n" for name in sorted(names))
+            content = file.read()
+        names.update(_ID.findall(content if mentioned else _MESSAGE.sub(b"", content)))
+    given = b"".join(name + b"^{commit}\n" for name in sorted(names))  # a tag leads to its commit
     look = ("cat-file", "--batch-check=%(objecttype) %(objectname)")
     lines = git.must(tree.common_dir, *look, given=given).out.decode("ascii").splitlines()
     return {line.split()[1] for line in lines if line.startswith("commit ")}
@@ -75,7 +82,9 @@ def modules_with_work(git: Runner, tree: Tree) -> list[str]:
     root = os.path.join(tree.git_dir, "modules")
     found: list[str] = []
     for here, folders, files in os.walk(root):
-        if "HEAD" in files and "objects" in folders and _has_work(git, here):
+        if "HEAD" not in files or "objects" not in folders:
+            continue  # a part of a submodule's name, which may be `hooks` or `refs`
+        if _has_work(git, here):
             found.append(os.path.relpath(here, tree.git_dir))
         folders[:] = [name for name in folders if name not in ("objects", "logs", "refs", "hooks")]
     return found

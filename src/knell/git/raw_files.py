@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 from knell import files
 from knell.core.ports.git import GitFailed
 
-SHA256_DIGITS = 64
+SHA1_DIGITS, SHA256_DIGITS = 40, 64
 Held = Mapping[str, tuple[str, str]]  # path → mode and object id in a commit
 
 

@@ -24,9 +24,8 @@ def remove(git: Runner, tree: Tree, commit: str, users: Users) -> None:
         if not tree.gone:
             _move_aside(tree, aside, commit)
         elif os.path.isdir(aside):
-            with open(_note_of(tree)) as file:
-                note = json.load(file)
-            commit, tree = note["commit"], tree._replace(left_out=tuple(note["left_out"]))
+            commit, left_out = _noted(tree)
+            tree = tree._replace(left_out=left_out)
         if os.path.lexists(aside):
             try:
                 _delete_aside(git, tree, aside, commit, users)
@@ -50,6 +49,21 @@ def _move_aside(tree: Tree, aside: str, commit: str) -> None:
         note.flush()
         os.fsync(note.fileno())
     os.rename(tree.top, aside)
+
+
+def _noted(tree: Tree) -> tuple[str, tuple[str, ...]]:
+    """What the removal that was cut short wrote down. An agent can write there too: a path that
+    leads out of the worktree is not followed."""
+    try:
+        with open(_note_of(tree)) as file:
+            note = json.load(file)
+        commit, left_out = str(note["commit"]), tuple(map(str, note["left_out"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise GitFailed("cleanup_failed", f"{_note_of(tree)} cannot be read: {error}") from error
+    for path in left_out:
+        if os.path.isabs(path) or os.pardir in path.split("/"):
+            raise GitFailed("cleanup_failed", f"{_note_of(tree)} names {path}, outside of it")
+    return commit, left_out
 
 
 def _move_back(tree: Tree, aside: str) -> None:

@@ -6,6 +6,7 @@ for parents the commits that only the worktree's reflog knew, and the git folder
 Neither the worktree, nor its index, nor any branch is touched.
 """
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ from knell.core.ports.git import GitFailed, Rescue, Tree
 from knell.git.command import Runner, settings
 from knell.git.describe import staged_in
 from knell.git.own_commits import files_below, folder_state
-from knell.git.raw_files import check_held, fingerprint
+from knell.git.raw_files import SHA1_DIGITS, SHA256_DIGITS, check_held, fingerprint
 from knell.git.status import CheckoutStatus, read_commit, read_index, read_status
 
 SECONDS = 120.0  # for the files themselves, which may be many
@@ -40,6 +41,14 @@ def save_work(git: Runner, tree: Tree, ref: str, message: str) -> Rescue:
 
     For a detached HEAD whose commits no ref holds, `ref` holds those commits. GitFailed unless
     every byte was read back. Caches, bulky ignored files and nested repositories are not saved."""
+    try:
+        return _save(git, tree, ref, message)
+    except OSError as error:
+        code = "disk_full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "git_error"
+        raise GitFailed(code, f"{error.filename or tree.top}: {error.strerror}") from error
+
+
+def _save(git: Runner, tree: Tree, ref: str, message: str) -> Rescue:
     if tree.gone:
         status = _status_of_gone(git, tree)
         paths = staged_in(git, tree)
@@ -146,11 +155,20 @@ def _store_files(
     words = ("hash-object", "-w", "--no-filters", "--stdin-paths")
     output = git.must_bare(tree.common_dir, *words, given=given, seconds=SECONDS)
     objects = iter(output.out.decode("ascii").split())
-    nothing = "0" * (len(tree.commit) or 40)
+    nothing = "0" * _digits(git, tree)
     return [
         one._replace(object=next(objects)) if one.mode else SavedFile(one.path, "0", nothing)
         for one in saved
     ]
+
+
+def _digits(git: Runner, tree: Tree) -> int:
+    """Of an object's name; before the first commit, git tells."""
+    if tree.commit:
+        return len(tree.commit)
+    words = ("rev-parse", "--show-object-format=storage")
+    sha256 = git.must_bare(tree.common_dir, *words).line == "sha256"
+    return SHA256_DIGITS if sha256 else SHA1_DIGITS
 
 
 def _quoted(path: str) -> bytes:

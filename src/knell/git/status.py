@@ -9,6 +9,7 @@ from knell.git.command import Runner
 from knell.git.raw_files import fingerprint, is_in_lfs, raise_unreadable
 
 _GITLINK, _SKIPPED = "160000", "S"
+_NO_BRANCH = ("(detached)", "(null)")  # the second: HEAD names a ref that is no branch
 _FIELDS = {"1": 8, "u": 10}  # words of a line before the path
 # Directories that a program makes again: by their name, or by a file that lies in them.
 _CACHE_NAMES = frozenset({"node_modules", "__pycache__"})
@@ -40,7 +41,8 @@ class CheckoutStatus(NamedTuple):
     caches: int = 0
     bulky: int = 0
     left_out: tuple[str, ...] = ()  # ignored paths that are not saved; directories end with /
-    filtered: tuple[str, ...] = ()  # tracked, with other bytes than git was given by a filter
+    # tracked, with other bytes than git was given by a filter, or with bytes that git has lost
+    filtered: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -71,8 +73,9 @@ def read_status(git: Runner, top: str, *, common: str = "") -> CheckoutStatus:
         return status
     known = links.union(status.changed, status.conflicts)
     rest = [entry for entry in entries if entry.path not in known]
+    lost = _lost_objects(git, common, rest)
     return status._replace(
-        filtered=tuple(entry.path for entry in rest if _is_filtered(top, entry, common))
+        filtered=tuple(entry.path for entry in rest if _is_only_on_disk(top, entry, common, lost))
     )
 
 
@@ -118,7 +121,7 @@ def _parsed(out: bytes, top: str) -> CheckoutStatus:
     commit, branch = head.get("branch.oid", ""), head.get("branch.head", "")
     status = CheckoutStatus(
         commit="" if commit == "(initial)" else commit,
-        branch="" if branch == "(detached)" else branch,
+        branch="" if branch in _NO_BRANCH else branch,
         changed=tuple(facts["1"]),
         untracked=tuple(untracked),
         conflicts=tuple(facts["u"]),
@@ -191,8 +194,20 @@ def _is_hidden_change(top: str, entry: Entry) -> bool:
     return found != (entry.mode, entry.object)
 
 
-def _is_filtered(top: str, entry: Entry, common: str) -> bool:
-    """Whether its bytes are others than the index has, though git calls it unchanged."""
+def _lost_objects(git: Runner, common: str, entries: Sequence[Entry]) -> frozenset[str]:
+    """What the index names and the repository has not: after a crash, or a lost alternate."""
+    names = list(dict.fromkeys(entry.object for entry in entries))
+    given = "".join(f"{name}\n" for name in names).encode()
+    # Its type lies in the object itself, so that git must open it: a crash leaves empty files.
+    look = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+    lines = git.must_bare(common, *look, given=given).out.decode("ascii").splitlines()
+    return frozenset(names).difference(line.removesuffix(" blob") for line in lines)
+
+
+def _is_only_on_disk(top: str, entry: Entry, common: str, lost: frozenset[str]) -> bool:
+    """Whether the repository has not its bytes, though git calls it unchanged."""
     path = os.path.join(top, entry.path)
     found = fingerprint(path, len(entry.object))
-    return found not in (None, (entry.mode, entry.object)) and not is_in_lfs(common, path)
+    if found is None or (found == (entry.mode, entry.object) and entry.object not in lost):
+        return False
+    return not is_in_lfs(common, path)

@@ -18,6 +18,5 @@ KIND = Kind(
     # Alone in the last prompt, below its rule: further lines of a draft begin with the same sign.
     exit_shown=r"(?m)^─+ *\n> /exit\s*\Z",
     busy=r"(?m)^[^\n]*\bWaiting for [^\n]*\s*\Z",
-    busy_in_answers=False,
     asks=(r"(?m)^[^\n]*\(Y\)es/\(N\)o[^\n]*\[\w+\]:\s*\Z",),
 )

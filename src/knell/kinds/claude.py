@@ -21,13 +21,18 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def cwd_key(cwd: str) -> str:
-    """The folder of a real path: all but ASCII letters and digits as `-`, cut at 200."""
-    # JavaScript counts UTF-16 units, so that what lies beyond the first plane is two of them.
-    key = "".join(
-        char if char.isascii() and char.isalnum() else "--" if char > LAST_OF_FIRST_PLANE else "-"
-        for char in cwd
-    )
+    """The folder of a real path, cut at 200."""
+    key = dashed(cwd)
     return key if len(key) <= LONGEST_KEY else f"{key[:LONGEST_KEY]}-{_hash(cwd)}"
+
+
+def dashed(path: str) -> str:
+    """All but ASCII letters and digits as `-`."""
+    # JavaScript counts UTF-16 units, so that what lies beyond the first plane is two of them.
+    return "".join(
+        char if char.isascii() and char.isalnum() else "--" if char > LAST_OF_FIRST_PLANE else "-"
+        for char in path
+    )
 
 
 def _hash(text: str) -> str:
@@ -43,18 +48,6 @@ def _hash(text: str) -> str:
         digits = DIGITS[digit] + digits
     return digits or "0"
 
-
-# `claude agents`, `claude --bg` and `/bg` start it. It starts sessions again that were killed
-# (anthropics/claude-code#72623, #79789) and keeps a spare one. What it starts bears the name of
-# the file (claude.exe, versions/2.1.197), so that `claude` below is a person's session.
-DAEMON = tuple(
-    Helper(pattern, ("claude",), "claude daemon stop --any")
-    for pattern in (
-        "*/claude daemon run*",
-        "*/claude.exe daemon run*",
-        "*/claude/versions/* daemon run*",
-    )
-)
 
 LAST_SAID = r"(?![\s\S]*^(?:●|\u276f \S))"
 
@@ -159,22 +152,6 @@ def said(record: Record) -> str:
     return "" if text.startswith((*_NO_PROMPT, _INTERRUPTED)) else text
 
 
-# Read by letting it run `env` as a tool; the rest from the program text.
-CHILDREN_ENV = (
-    # With this set an interactive claude writes no conversation at all: nothing to resume.
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CLAUDE_CODE_SSE_PORT",  # of the enclosing editor
-    "CLAUDE_PROJECT_DIR",  # hooks and MCP servers; gemini sets it for its hooks too
-    *("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH"),
-    *("CLAUDE_EFFORT", "AI_AGENT", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"),
-    # A background session: what is below would take itself for that session's worker.
-    *("CLAUDE_JOB_DIR", "CLAUDE_CODE_SESSION_KIND", "CLAUDE_CODE_SESSION_NAME"),
-    *("CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "CLAUDE_CODE_RESUME_PROMPT", "CLAUDE_BG_BACKEND"),
-    *("CLAUDE_BG_SOURCE", "CLAUDE_BG_ISOLATION", "CLAUDE_BG_POST_CLEAR_RESPAWN"),
-    *("CLAUDE_BG_SESSION_PERMISSION_RULES", "CLAUDE_BG_MEMORY_TOGGLED_OFF"),
-)
-
-
 def _document(server: McpServer) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "stdio", **server.started()}
     if server.address:
@@ -186,36 +163,6 @@ def _option(server: McpServer) -> tuple[str, ...]:
     # With `=`, because the option would take the words behind it for files as well.
     return (f"--mcp-config={json.dumps(_document(server))}",)
 
-
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-p", "--print", "-c", "--continue", "-h", "--help", "-v", "--version", "--verbose"),
-        *("--dangerously-skip-permissions", "--allow-dangerously-skip-permissions", "--ide"),
-        *("--bare", "--brief", "--bg", "--background", "--chrome", "--no-chrome", "--safe-mode"),
-        *("--ax-screen-reader", "--disable-slash-commands", "--fork-session", "--tmux"),
-        *("--exclude-dynamic-system-prompt-sections", "--include-hook-events"),
-        *("--include-partial-messages", "--no-session-persistence", "--replay-user-messages"),
-        "--strict-mcp-config",
-    ),
-    lists=(
-        *("--add-dir", "--allowedTools", "--allowed-tools", "--disallowedTools"),
-        *("--disallowed-tools", "--betas", "--file", "--mcp-config", "--tools"),
-    ),
-    repeated=("--plugin-dir", "--plugin-url"),
-    # A prompt cannot come as a stream of JSON and as an argument.
-    once=("--fork-session", "--input-format", "--replay-user-messages"),
-)
-HEADLESS = HeadlessMode(
-    # `--`, because several options take all the words behind them.
-    resume=("--print", "--resume", "{id}", "{args}", "--", "{prompt}"),
-    flags=("-p", "--print"),
-    only=(
-        *("--output-format", "--include-hook-events", "--include-partial-messages"),
-        *("--fallback-model", "--max-budget-usd", "--no-session-persistence", "--json-schema"),
-    ),
-    piped=True,
-)
 
 KIND = Kind(
     "claude",
@@ -243,7 +190,20 @@ KIND = Kind(
     # Alone between the rules of the last prompt (its sign is U+276F). Enter elsewhere runs a
     # half-typed shell command, switches a setting, or sends what a stopped turn has put back.
     exit_shown=r"(?m)─ *\n\u276f\s/exit *\n─+ *$(?![\s\S]*^ *[\u276f─])",
-    strip_env=CHILDREN_ENV,
+    # Read by letting it run `env` as a tool; the rest from the program text.
+    strip_env=(
+        # With this set an interactive claude writes no conversation at all: nothing to resume.
+        "CLAUDE_CODE_CHILD_SESSION",
+        "CLAUDE_CODE_SSE_PORT",  # of the enclosing editor
+        "CLAUDE_PROJECT_DIR",  # hooks and MCP servers; gemini sets it for its hooks too
+        *("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH"),
+        *("CLAUDE_EFFORT", "AI_AGENT", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"),
+        # A background session: what is below would take itself for that session's worker.
+        *("CLAUDE_JOB_DIR", "CLAUDE_CODE_SESSION_KIND", "CLAUDE_CODE_SESSION_NAME"),
+        *("CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "CLAUDE_CODE_RESUME_PROMPT", "CLAUDE_BG_BACKEND"),
+        *("CLAUDE_BG_SOURCE", "CLAUDE_BG_ISOLATION", "CLAUDE_BG_POST_CLEAR_RESPAWN"),
+        *("CLAUDE_BG_SESSION_PERMISSION_RULES", "CLAUDE_BG_MEMORY_TOGGLED_OFF"),
+    ),
     # CLAUDE_PROJECT_DIR is the contract's (M50). Claude itself writes where CLAUDE_CONFIG_DIR
     # says, and sets the former for its hooks and MCP servers to the project's own directory.
     root_env=(("CLAUDE_PROJECT_DIR", ""), ("CLAUDE_CONFIG_DIR", "/projects")),
@@ -251,14 +211,51 @@ KIND = Kind(
     conversation=("{cwd_key}/{id}.jsonl", "*/{id}.jsonl"),
     # Subagents and long tool results. Left: file-history, session-env, tasks, beside `projects`.
     extras=("{cwd_key}/{id}", "*/{id}"),
-    helpers=DAEMON,
+    # `claude agents`, `claude --bg` and `/bg` start it. It starts sessions again that were killed
+    # (anthropics/claude-code#72623, #79789) and keeps a spare one. What it starts bears the name of
+    # the file (claude.exe, versions/2.1.197), so that `claude` below is a person's session.
+    helpers=tuple(
+        Helper(pattern, ("claude",), "claude daemon stop --any")
+        for pattern in (
+            "*/claude daemon run*",
+            "*/claude.exe daemon run*",
+            "*/claude/versions/* daemon run*",
+        )
+    ),
     record_keys=("type",),
     lost=("No conversation found with session ID",),
     picks=("--resume", "-r", "--continue", "-c", "--session-id", "--from-pr"),
     subcommands=_SUBCOMMANDS,
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-p", "--print", "-c", "--continue", "-h", "--help", "-v", "--version", "--verbose"),
+            *("--dangerously-skip-permissions", "--allow-dangerously-skip-permissions", "--ide"),
+            *("--bare", "--brief", "--bg", "--background", "--chrome", "--no-chrome"),
+            *("--safe-mode", "--ax-screen-reader", "--disable-slash-commands", "--fork-session"),
+            *("--tmux", "--exclude-dynamic-system-prompt-sections", "--include-hook-events"),
+            *("--include-partial-messages", "--no-session-persistence", "--replay-user-messages"),
+            "--strict-mcp-config",
+        ),
+        lists=(
+            *("--add-dir", "--allowedTools", "--allowed-tools", "--disallowedTools"),
+            *("--disallowed-tools", "--betas", "--file", "--mcp-config", "--tools"),
+        ),
+        repeated=("--plugin-dir", "--plugin-url"),
+        # A prompt cannot come as a stream of JSON and as an argument.
+        once=("--fork-session", "--input-format", "--replay-user-messages"),
+    ),
     prompt=("--", "{prompt}"),
-    headless=HEADLESS,
+    headless=HeadlessMode(
+        # `--`, because several options take all the words behind them.
+        resume=("--print", "--resume", "{id}", "{args}", "--", "{prompt}"),
+        flags=("-p", "--print"),
+        only=(
+            *("--output-format", "--include-hook-events", "--include-partial-messages"),
+            *("--fallback-model", "--max-budget-usd", "--no-session-persistence", "--json-schema"),
+        ),
+        piped=True,
+    ),
     cwd_key=cwd_key,
     tell=tell,
     said=said,

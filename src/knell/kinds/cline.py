@@ -16,15 +16,6 @@ def _document(server: McpServer) -> dict[str, Any]:
     return {"mcpServers": {"knell": {"transport": entry}}}
 
 
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-V", "--version", "-p", "--plan", "--json", "-i", "--tui", "-z", "--zen", "--acp"),
-        *("--worktree", "--update", "--kanban", "-v", "--verbose", "-h", "--help"),
-    ),
-    once=("--worktree", "-z", "--zen"),
-)
-
 KIND = Kind(
     "cline",
     program="cline",
@@ -39,7 +30,14 @@ KIND = Kind(
         *("auth", "config", "plugin", "skill", "connect", "mcp", "doctor", "history", "h"),
         *("hook", "schedule", "hub", "dashboard", "update", "version", "kanban"),
     ),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-V", "--version", "-p", "--plan", "--json", "-i", "--tui", "-z", "--zen", "--acp"),
+            *("--worktree", "--update", "--kanban", "-v", "--verbose", "-h", "--help"),
+        ),
+        once=("--worktree", "-z", "--zen"),
+    ),
     # Read by letting it run `env` as a tool.
     strip_env=("CLINE_CONNECTOR_CLI_LAUNCH", "CLINE_HOOK_AGENT_RESUME"),
     exit_keys="/quit",

@@ -6,16 +6,6 @@ It cannot be resumed by an id: `--resume` takes the newest session and `--fork` 
 from knell.core.arguments import Flags
 from knell.core.kind import UUID, Kind
 
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-v", "--version", "--readonly", "--auto", "--verbose", "--beta-status-tool"),
-        *("-p", "--print", "--silent", "--resume", "--beta-subagent-tool", "-h", "--help"),
-    ),
-    repeated=("--rule", "--mcp", "--model", "--allow", "--ask", "--exclude"),
-    prompts=("--prompt",),
-)
-
 KIND = Kind(
     "cn",
     program="cn",
@@ -25,7 +15,15 @@ KIND = Kind(
     id_pattern=UUID,
     picks=("--resume", "--fork"),
     subcommands=("ls", "checks", "review"),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-v", "--version", "--readonly", "--auto", "--verbose", "--beta-status-tool"),
+            *("-p", "--print", "--silent", "--resume", "--beta-subagent-tool", "-h", "--help"),
+        ),
+        repeated=("--rule", "--mcp", "--model", "--allow", "--ask", "--exclude"),
+        prompts=("--prompt",),
+    ),
     # It sets no variable for its tools.
     exit_keys="/exit",
     # Took both lines of a prompt; Escape ends a turn.

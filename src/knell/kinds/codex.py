@@ -13,16 +13,6 @@ from knell.core.stall.signs import Turn
 from knell.core.stall.turns import Record, inner
 from knell.core.telling import SCRIPT, Telling, TellRequest, script_from_argument
 
-# Since 0.156 a plain `codex` starts both, in sessions of their own; every codex of that CODEX_HOME
-# uses them. `stop` ends the first; the second was still there a second later.
-DAEMON = tuple(
-    Helper(pattern, ("codex",), "codex app-server daemon stop")
-    for pattern in (
-        "*/codex app-server *--managed-daemon*",
-        "*/codex app-server daemon pid-update-loop*",
-    )
-)
-
 LAST_SAID = r"(?![\s\S]*^(?:[•■]|\u203a[\s\S]*^\u203a))"
 
 
@@ -101,14 +91,6 @@ def said(record: Record) -> str:
     return str(payload.get("message", "")) if payload.get("type") == "user_message" else ""
 
 
-# Read by letting it run `env` as a tool; the rest from the program text.
-CHILDREN_ENV = (
-    *("CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI", "CODEX_VERSION"),
-    *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_PERMISSION_PROFILE"),
-    *("CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS", "CODEX_MANAGED_PACKAGE_ROOT"),
-    *("CODEX_MANAGED_BY_NPM", "CODEX_MANAGED_BY_PNPM", "CODEX_MANAGED_BY_BUN"),
-)
-
 # Codex hands a server only those variables that are named; these say where knell's state is.
 PASSED = ("KNELL_HOME", "KNELL_HOST", "XDG_STATE_HOME", "XDG_CONFIG_HOME", TOKEN)
 
@@ -129,33 +111,6 @@ def _flags(server: McpServer) -> tuple[str, ...]:
     return tuple(word for pair in pairs for word in ("-c", pair))
 
 
-# As `--help`, `resume --help` and `exec --help` list them.
-FLAGS = Flags(
-    switches=(
-        *("-h", "--help", "-V", "--version", "--oss", "--search", "--strict-config", "--json"),
-        *("--approve-for-me", "--dangerously-bypass-approvals-and-sandbox", "--worktree"),
-        *("--dangerously-bypass-hook-trust", "--no-alt-screen", "--no-daemon", "--ephemeral"),
-        *("--skip-git-repo-check", "--ignore-user-config", "--ignore-rules", "--last", "--all"),
-        "--include-non-interactive",
-    ),
-    lists=("-i", "--image"),
-    repeated=("-c", "--config", "--enable", "--disable", "--add-dir"),
-    once=(
-        *("-i", "--image", "--worktree", "--thread-source"),
-        *("--last", "--all", "--include-non-interactive"),  # choose a conversation
-    ),
-)
-HEADLESS = HeadlessMode(
-    # `exec resume` itself takes fewer options than `exec`: no sandbox, no directory, no profile.
-    resume=("exec", "{args}", "resume", "{id}", "--", "{prompt}"),
-    words=("exec", "e"),
-    only=(
-        *("--json", "--color", "-o", "--output-last-message", "--output-schema", "--ephemeral"),
-        *("--skip-git-repo-check", "--ignore-user-config", "--ignore-rules"),
-        "--cyber-access-program",
-    ),
-)
-
 KIND = Kind(
     "codex",
     program="codex",
@@ -175,9 +130,33 @@ KIND = Kind(
     # where a daemon is running already.
     alone=("--no-daemon",),
     subcommands=(*_SESSIONS, *_OTHERS),
-    flags=FLAGS,
+    # As `--help`, `resume --help` and `exec --help` list them.
+    flags=Flags(
+        switches=(
+            *("-h", "--help", "-V", "--version", "--oss", "--search", "--strict-config", "--json"),
+            *("--approve-for-me", "--dangerously-bypass-approvals-and-sandbox", "--worktree"),
+            *("--dangerously-bypass-hook-trust", "--no-alt-screen", "--no-daemon", "--ephemeral"),
+            *("--skip-git-repo-check", "--ignore-user-config", "--ignore-rules", "--last", "--all"),
+            "--include-non-interactive",
+        ),
+        lists=("-i", "--image"),
+        repeated=("-c", "--config", "--enable", "--disable", "--add-dir"),
+        once=(
+            *("-i", "--image", "--worktree", "--thread-source"),
+            *("--last", "--all", "--include-non-interactive"),  # choose a conversation
+        ),
+    ),
     prompt=("--", "{prompt}"),
-    headless=HEADLESS,
+    headless=HeadlessMode(
+        # `exec resume` itself takes fewer options than `exec`: no sandbox, directory or profile.
+        resume=("exec", "{args}", "resume", "{id}", "--", "{prompt}"),
+        words=("exec", "e"),
+        only=(
+            *("--json", "--color", "-o", "--output-last-message", "--output-schema", "--ephemeral"),
+            *("--skip-git-repo-check", "--ignore-user-config", "--ignore-rules"),
+            "--cyber-access-program",
+        ),
+    ),
     exit_keys="/quit",
     # C-c takes all lines of a prompt and leaves its shell mode, C-u takes one line. On an empty
     # prompt C-c ends codex, in order.
@@ -187,7 +166,13 @@ KIND = Kind(
     prompt_shown=r"(?m)^\u203a (?!\d+\. )[^\n]*$(?![\s\S]*^[\u203a!] )",
     # Behind the sign of the first line, and nothing but the footer below.
     exit_shown=r"(?m)^\u203a /quit *\n *(?:\n  \S[^\n]*){0,2}\Z",
-    strip_env=CHILDREN_ENV,
+    # Read by letting it run `env` as a tool; the rest from the program text.
+    strip_env=(
+        *("CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI", "CODEX_VERSION"),
+        *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_PERMISSION_PROFILE"),
+        *("CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS", "CODEX_MANAGED_PACKAGE_ROOT"),
+        *("CODEX_MANAGED_BY_NPM", "CODEX_MANAGED_BY_PNPM", "CODEX_MANAGED_BY_BUN"),
+    ),
     root_env=(("CODEX_HOME", ""),),
     root="{home}/.codex",
     # By the day it began; `codex archive` moves it, and then it must be unarchived to be resumed.
@@ -210,7 +195,15 @@ KIND = Kind(
         rf'\A\{{"type":"thread.started","thread_id":"({UUID})"\}}',
     ),
     said=said,
-    helpers=DAEMON,
+    # Since 0.156 a plain `codex` starts both, in sessions of their own; every codex of that
+    # CODEX_HOME uses them. `stop` ends the first; the second was still there a second later.
+    helpers=tuple(
+        Helper(pattern, ("codex",), "codex app-server daemon stop")
+        for pattern in (
+            "*/codex app-server *--managed-daemon*",
+            "*/codex app-server daemon pid-update-loop*",
+        )
+    ),
     record_keys=("type",),
     lost=(
         "No saved session found with ID",  # codex resume
@@ -234,11 +227,7 @@ KIND = Kind(
         home=".codex",
         files=("hooks.json", "config.toml"),
         beats=(
-            "UserPromptSubmit",
-            "PreToolUse",
-            "PostToolUse",
-            "Stop",
-            "SubagentStop",
+            *("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop"),
             "PreCompact",
         ),
         switches="config.toml",

@@ -18,31 +18,6 @@ def _option(server: McpServer) -> tuple[str, ...]:
     return ("--additional-mcp-config", json.dumps(_document(server)))
 
 
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-v", "--version", "--fleet", "--trust-folder", "-s", "--silent", "--enable-memory"),
-        *("--disable-client-telemetry", "--continue", "--allow-all-tools", "--allow-all-paths"),
-        *("--disallow-temp-dir", "--banner", "--screen-reader", "--plain-diff", "--share-gist"),
-        *("--disable-builtin-mcps", "--enable-all-github-mcp-tools", "--allow-all-urls"),
-        *("--allow-all-mcp-server-instructions", "--allow-all", "--yolo", "--autopilot", "--plan"),
-        *("--experimental", "--acp", "--remote", "--remote-export", "--assisted-approval"),
-        *("--no-custom-instructions", "--no-auto-update", "--no-ask-user", "--no-color"),
-        *("--no-experimental", "--no-bash-env", "--no-mouse", "--no-remote", "--no-remote-export"),
-        *("-h", "--help"),
-    ),
-    lists=(
-        *("--allow-tool", "--deny-tool", "--available-tools", "--excluded-tools"),
-        *("--secret-env-vars", "--allow-url", "--deny-url"),
-    ),
-    repeated=(
-        *("--add-dir", "--disable-mcp-server", "--enable-mcp-server", "--plugin-dir"),
-        *("--add-github-mcp-toolset", "--add-github-mcp-tool", "--additional-mcp-config"),
-    ),
-    prompts=("-i", "--interactive", "-p", "--prompt"),
-    once=("--attachment", "-n", "--name", "--share", "--share-gist"),
-)
-
 KIND = Kind(
     "copilot",
     program="copilot",
@@ -59,7 +34,30 @@ KIND = Kind(
         *("app", "login", "help", "init", "config", "update", "version", "workflow", "sessions"),
         *("memories", "plugin", "mcp", "skill", "instruction", "lsp", "sandbox", "completion"),
     ),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-v", "--version", "--fleet", "--trust-folder", "-s", "--silent", "--enable-memory"),
+            *("--disable-client-telemetry", "--continue", "--allow-all-tools", "--allow-all-paths"),
+            *("--disallow-temp-dir", "--banner", "--screen-reader", "--plain-diff", "--share-gist"),
+            *("--disable-builtin-mcps", "--enable-all-github-mcp-tools", "--allow-all-urls"),
+            *("--allow-all-mcp-server-instructions", "--allow-all", "--yolo", "--autopilot"),
+            *("--plan", "--experimental", "--acp", "--remote", "--remote-export"),
+            *("--assisted-approval", "--no-custom-instructions", "--no-auto-update"),
+            *("--no-ask-user", "--no-color", "--no-experimental", "--no-bash-env", "--no-mouse"),
+            *("--no-remote", "--no-remote-export", "-h", "--help"),
+        ),
+        lists=(
+            *("--allow-tool", "--deny-tool", "--available-tools", "--excluded-tools"),
+            *("--secret-env-vars", "--allow-url", "--deny-url"),
+        ),
+        repeated=(
+            *("--add-dir", "--disable-mcp-server", "--enable-mcp-server", "--plugin-dir"),
+            *("--add-github-mcp-toolset", "--add-github-mcp-tool", "--additional-mcp-config"),
+        ),
+        prompts=("-i", "--interactive", "-p", "--prompt"),
+        once=("--attachment", "-n", "--name", "--share", "--share-gist"),
+    ),
     prompt=("--interactive", "{prompt}"),
     # Read by letting it run `env` as a tool.
     strip_env=(

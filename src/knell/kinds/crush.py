@@ -8,11 +8,6 @@ none of them up. `exit` and `quit` open a question before it leaves, so that the
 from knell.core.arguments import Flags
 from knell.core.kind import Kind
 
-FLAGS = Flags(
-    switches=("-d", "--debug", "-h", "--help", "-y", "--yolo", "-C", "--continue"),
-    repeated=("--channels",),
-)
-
 KIND = Kind(
     "crush",
     program="crush",
@@ -25,7 +20,10 @@ KIND = Kind(
         *("run", "dirs", "projects", "update-providers", "logs", "logout", "schema", "login"),
         *("stats", "session", "completion", "help"),
     ),
-    flags=FLAGS,
+    flags=Flags(
+        switches=("-d", "--debug", "-h", "--help", "-y", "--yolo", "-C", "--continue"),
+        repeated=("--channels",),
+    ),
     # Set for its tools, with AGENT and AI_AGENT.
     strip_env=("CRUSH",),
     lost=("session not found:",),

@@ -8,14 +8,6 @@ from knell.core.arguments import Flags
 from knell.core.kind import Kind
 from knell.core.mcp_client import McpClient, started_document
 
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-v", "--version", "--last", "--use-spec", "--disable-builtin-skills", "-h", "--help"),
-    ),
-    once=("-w", "--worktree", "--fork"),
-)
-
 KIND = Kind(
     "droid",
     program="droid",
@@ -28,7 +20,14 @@ KIND = Kind(
         *("resume", "exec", "daemon", "search", "find", "update", "mcp", "plugin", "computer"),
         *("doctor", "help"),
     ),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-v", "--version", "--last", "--use-spec", "--disable-builtin-skills", "-h"),
+            "--help",
+        ),
+        once=("-w", "--worktree", "--fork"),
+    ),
     asks=(r"(?m)^Please login with your Factory account[^\n]*\n+> Login\n {2}Exit\s*\Z",),
     # As `droid mcp add` writes it.
     mcp=McpClient("~/.factory/mcp.json", started_document("droid", type="stdio", disabled=False)),

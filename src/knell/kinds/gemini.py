@@ -112,12 +112,6 @@ TYPED_LOG = TypedLog(
     aside=".*.bak",
 )
 
-# Read by letting it run `env` as a tool; the rest from the program text.
-CHILDREN_ENV = (
-    "GEMINI_CLI_NO_RELAUNCH",  # set by its launcher: the next one would skip its own
-    *("GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_SESSION_ID", "GEMINI_PLANS_DIR"),
-)
-
 
 def _document(server: McpServer) -> dict[str, Any]:
     entry = server.started()
@@ -125,27 +119,6 @@ def _document(server: McpServer) -> dict[str, Any]:
         entry = {"httpUrl": server.address, "headers": bearer(f"${TOKEN}")}
     return {"mcpServers": {"knell": entry}}
 
-
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-d", "--debug", "--skip-trust", "-s", "--sandbox", "-y", "--yolo", "--acp"),
-        *("--experimental-acp", "-l", "--list-extensions", "--list-sessions", "--screen-reader"),
-        *("--raw-output", "--accept-raw-output-risk", "-v", "--version", "-h", "--help"),
-    ),
-    lists=(
-        *("--policy", "--admin-policy", "--allowed-mcp-server-names", "--allowed-tools"),
-        *("-e", "--extensions", "--include-directories"),
-    ),
-    prompts=("-p", "--prompt", "-i", "--prompt-interactive"),
-    once=("-w", "--worktree", "--session-file"),
-)
-HEADLESS = HeadlessMode(
-    resume=("--resume", "{id}", "{args}", "--prompt={prompt}"),
-    flags=("-p", "--prompt"),
-    only=("-o", "--output-format"),
-    piped=True,
-)
 
 KIND = Kind(
     "gemini",
@@ -170,7 +143,12 @@ KIND = Kind(
     # Its menu of commands shows this one only where nothing else stands in the prompt. The line
     # between is a rule, half blocks, or empty, as the colours of the terminal allow.
     exit_shown=r"(?m)^ [>*] /quit *\n[▀─]* *\n quit +Exit the cli *$(?![\s\S]*^(?: [>*!] |│))",
-    strip_env=CHILDREN_ENV,
+    # Read by letting it run `env` as a tool; the rest from the program text.
+    strip_env=(
+        "GEMINI_CLI_NO_RELAUNCH",  # set by its launcher: the next one would skip its own
+        *("GEMINI_CLI", "GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_SESSION_ID"),
+        "GEMINI_PLANS_DIR",
+    ),
     root_env=(("GEMINI_CLI_HOME", "/.gemini"),),
     root="{home}/.gemini",
     # The folder under tmp/ is a short name that projects.json gives each directory ("g-a-b-c-1").
@@ -187,9 +165,28 @@ KIND = Kind(
     ),
     picks=("--resume", "-r", "--session-id"),
     subcommands=("mcp", "extensions", "extension", "skills", "skill", "hooks", "hook", "gemma"),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-d", "--debug", "--skip-trust", "-s", "--sandbox", "-y", "--yolo", "--acp"),
+            *("--experimental-acp", "-l", "--list-extensions", "--list-sessions"),
+            *("--screen-reader", "--raw-output", "--accept-raw-output-risk", "-v", "--version"),
+            *("-h", "--help"),
+        ),
+        lists=(
+            *("--policy", "--admin-policy", "--allowed-mcp-server-names", "--allowed-tools"),
+            *("-e", "--extensions", "--include-directories"),
+        ),
+        prompts=("-p", "--prompt", "-i", "--prompt-interactive"),
+        once=("-w", "--worktree", "--session-file"),
+    ),
     prompt=("--prompt-interactive={prompt}",),
-    headless=HEADLESS,
+    headless=HeadlessMode(
+        resume=("--resume", "{id}", "{args}", "--prompt={prompt}"),
+        flags=("-p", "--prompt"),
+        only=("-o", "--output-format"),
+        piped=True,
+    ),
     lost=(
         "Error resuming session: Invalid session identifier",
         "Error resuming session: No previous sessions found",

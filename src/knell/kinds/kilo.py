@@ -17,17 +17,6 @@ def _document(server: McpServer) -> dict[str, Any]:
     return {"mcp": {"knell": {"type": "local", "command": [entry["command"], *entry["args"]]}}}
 
 
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-h", "--help", "-v", "--version", "--print-logs", "--pure", "--mdns", "--fork"),
-        *("-c", "--continue", "--cloud-fork", "--auto", "--mini", "--no-replay"),
-    ),
-    lists=("--cors",),
-    prompts=("--prompt",),
-    once=("--fork", "--cloud-fork", "--worktree"),
-)
-
 KIND = OPENCODE._replace(
     skills=(),  # not seen
     name="kilo",
@@ -43,7 +32,16 @@ KIND = OPENCODE._replace(
         *("session", "plugin", "plug", "db", "console", "cloud", "roll-call", "profile", "remote"),
         *("daemon", "config", "worktree", "help"),
     ),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-h", "--help", "-v", "--version", "--print-logs", "--pure", "--mdns", "--fork"),
+            *("-c", "--continue", "--cloud-fork", "--auto", "--mini", "--no-replay"),
+        ),
+        lists=("--cors",),
+        prompts=("--prompt",),
+        once=("--fork", "--cloud-fork", "--worktree"),
+    ),
     # Read by letting it run `env` as a tool. It sets OPENCODE as well.
     strip_env=(
         *("KILO", "KILO_PID", "KILO_RUN_ID", "KILO_PROCESS_ROLE", "KILOCODE_FEATURE", "OPENCODE"),

@@ -15,17 +15,6 @@ def cwd_key(cwd: str) -> str:
     return md5(cwd.encode(errors="surrogateescape"), usedforsecurity=False).hexdigest()
 
 
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-V", "--version", "--verbose", "--debug", "-C", "--continue", "--thinking"),
-        *("--no-thinking", "-y", "--yolo", "--yes", "--plan", "--afk", "--print", "--acp"),
-        *("--wire", "--final-message-only", "--quiet", "-h", "--help"),
-    ),
-    repeated=("--add-dir", "--mcp-config-file", "--mcp-config", "--skills-dir"),
-    prompts=("-p", "-c", "--prompt", "--command"),
-)
-
 KIND = Kind(
     "kimi",
     program="kimi",
@@ -39,7 +28,16 @@ KIND = Kind(
     resume=("--session", "{id}"),
     picks=("--session", "--resume", "-S", "-r", "--continue", "-C"),
     subcommands=("login", "logout", "term", "acp", "info", "export", "mcp", "plugin", "vis", "web"),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-V", "--version", "--verbose", "--debug", "-C", "--continue", "--thinking"),
+            *("--no-thinking", "-y", "--yolo", "--yes", "--plan", "--afk", "--print", "--acp"),
+            *("--wire", "--final-message-only", "--quiet", "-h", "--help"),
+        ),
+        repeated=("--add-dir", "--mcp-config-file", "--mcp-config", "--skills-dir"),
+        prompts=("-p", "-c", "--prompt", "--command"),
+    ),
     prompt=("--prompt", "{prompt}"),
     # It sets no variable of its own for its tools.
     exit_keys="/exit",

@@ -83,10 +83,6 @@ def _absolute(start: TellRequest, path: str) -> str:
     return "" if near else text
 
 
-# Read by letting it run `env` as a tool.
-CHILDREN_ENV = ("OPENCODE", "OPENCODE_PID", "OPENCODE_TERMINAL")
-
-
 def _document(server: McpServer) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "local", "command": list(server.command), "enabled": True}
     if server.address:
@@ -98,27 +94,6 @@ def _document(server: McpServer) -> dict[str, Any]:
 def _variable(server: McpServer) -> tuple[tuple[str, str], ...]:
     return ((CONFIG, json.dumps(_document(server))),)
 
-
-# As `--help` and `run --help` list them.
-FLAGS = Flags(
-    switches=(
-        *("-h", "--help", "-v", "--version", "--print-logs", "--pure", "--mdns", "--fork"),
-        *("-c", "--continue", "--auto", "--mini", "--no-replay", "--share", "--thinking"),
-        *("-i", "--interactive"),
-    ),
-    lists=("--cors", "-f", "--file"),
-    prompts=("--prompt",),
-    once=("-f", "--file", "--fork", "--share", "--title", "--command"),
-)
-HEADLESS = HeadlessMode(
-    # Of words with a space in them it sends the quotes, too.
-    resume=("run", "--session", "{id}", "{args}", "--", "{words}"),
-    words=("run",),
-    only=(
-        *("--format", "--dir", "--port", "--variant", "--thinking", "-i", "--interactive"),
-        *("--attach", "-p", "--password", "-u", "--username"),
-    ),
-)
 
 KIND = Kind(
     "opencode",
@@ -134,9 +109,27 @@ KIND = Kind(
     resume=("--session", "{id}"),
     fork=("--session", "{id}", "--fork"),
     picks=("--session", "-s", "--continue", "-c"),
-    flags=FLAGS,
+    # As `--help` and `run --help` list them.
+    flags=Flags(
+        switches=(
+            *("-h", "--help", "-v", "--version", "--print-logs", "--pure", "--mdns", "--fork"),
+            *("-c", "--continue", "--auto", "--mini", "--no-replay", "--share", "--thinking"),
+            *("-i", "--interactive"),
+        ),
+        lists=("--cors", "-f", "--file"),
+        prompts=("--prompt",),
+        once=("-f", "--file", "--fork", "--share", "--title", "--command"),
+    ),
     prompt=("--prompt={prompt}",),  # its word is a directory
-    headless=HEADLESS,
+    headless=HeadlessMode(
+        # Of words with a space in them it sends the quotes, too.
+        resume=("run", "--session", "{id}", "{args}", "--", "{words}"),
+        words=("run",),
+        only=(
+            *("--format", "--dir", "--port", "--variant", "--thinking", "-i", "--interactive"),
+            *("--attach", "-p", "--password", "-u", "--username"),
+        ),
+    ),
     # Works in the middle of a turn too.
     exit_keys="/exit",
     # C-c takes all lines of a prompt, C-u one. On an empty prompt C-c ends opencode, in order.
@@ -147,7 +140,8 @@ KIND = Kind(
     # On the first line of the frame. Above it are no lines of a frame but those of a menu.
     exit_shown=r"(?:(?:^|\n) *[^┃\s][^\n]*|\n *|┃ *)\n *┃ *\n *┃  /exit *\n *┃ *\n"
     r" *┃  [^\n]* · [^\n]*\n *╹▀",
-    strip_env=CHILDREN_ENV,
+    # Read by letting it run `env` as a tool.
+    strip_env=("OPENCODE", "OPENCODE_PID", "OPENCODE_TERMINAL"),
     # OPENCODE_DB can name another file, absolute or below this directory; `opencode db path` says.
     root_env=(("XDG_DATA_HOME", "/opencode"),),
     root="{home}/.local/share/opencode",

@@ -7,16 +7,6 @@ from knell.core.arguments import Flags
 from knell.core.kind import Helper, Kind
 from knell.core.mcp_client import McpClient, started_document
 
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-h", "--help", "--version", "-v", "--last", "--headless", "--json", "--always-approve"),
-        *("--yolo", "--llm-approve", "--exit-without-confirmation", "--override-with-envs"),
-    ),
-    prompts=("-t", "--task"),
-    once=("-f", "--file"),
-)
-
 KIND = Kind(
     "openhands",
     program="openhands",
@@ -26,7 +16,16 @@ KIND = Kind(
     resume=("--resume", "{id}"),
     picks=("--resume", "--last"),
     subcommands=("acp", "serve", "web", "mcp", "cloud", "login", "logout", "view"),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-h", "--help", "--version", "-v", "--last", "--headless", "--json"),
+            *("--always-approve", "--yolo", "--llm-approve", "--exit-without-confirmation"),
+            "--override-with-envs",
+        ),
+        prompts=("-t", "--task"),
+        once=("-f", "--file"),
+    ),
     prompt=("--task", "{prompt}"),
     # It sets no variable of its own for its tools (OR_APP_NAME and OR_SITE_URL are its model's).
     # `/exit` needs Enter twice, and then asks whether to terminate: there is no polite way.

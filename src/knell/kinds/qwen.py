@@ -8,15 +8,7 @@ import json
 from knell.core.arguments import Flags
 from knell.core.kind import UUID, Kind
 from knell.core.mcp_client import McpClient, McpServer, started_document
-
-
-def cwd_key(cwd: str) -> str:
-    """The folder of a path: all but ASCII letters and digits as `-`."""
-    # JavaScript counts UTF-16 units, so that what lies beyond the first plane is two of them.
-    return "".join(
-        char if char.isascii() and char.isalnum() else "-" * (1 + (char > "\uffff")) for char in cwd
-    )
-
+from knell.kinds.claude import dashed
 
 _document = started_document("qwen")  # as `qwen mcp add` writes it
 
@@ -25,21 +17,6 @@ def _option(server: McpServer) -> tuple[str, ...]:
     """From its help."""
     return ("--mcp-config", json.dumps(_document(server)))
 
-
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("--telemetry", "--telemetry-log-prompts", "-d", "--debug", "--bare", "--chat-recording"),
-        *("-s", "--sandbox", "-y", "--yolo", "--checkpointing", "--acp", "--experimental-lsp"),
-        *("-l", "--list-extensions", "--openai-logging", "--screen-reader", "-c", "--continue"),
-        *("--include-partial-messages", "-v", "--version", "-h", "--help"),
-    ),
-    lists=(
-        *("--allowed-mcp-server-names", "--allowed-tools", "-e", "--extensions", "--core-tools"),
-        *("--include-directories", "--add-dir", "--exclude-tools", "--disabled-slash-commands"),
-    ),
-    prompts=("-p", "--prompt", "-i", "--prompt-interactive"),
-)
 
 KIND = Kind(
     "qwen",
@@ -54,7 +31,22 @@ KIND = Kind(
     resume=("--resume", "{id}"),
     picks=("--resume", "-r", "--continue", "-c", "--session-id"),
     subcommands=("mcp", "extensions", "auth", "hooks", "hook", "channel", "review"),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("--telemetry", "--telemetry-log-prompts", "-d", "--debug", "--bare"),
+            *("--chat-recording", "-s", "--sandbox", "-y", "--yolo", "--checkpointing", "--acp"),
+            *("--experimental-lsp", "-l", "--list-extensions", "--openai-logging"),
+            *("--screen-reader", "-c", "--continue", "--include-partial-messages", "-v"),
+            *("--version", "-h", "--help"),
+        ),
+        lists=(
+            *("--allowed-mcp-server-names", "--allowed-tools", "-e", "--extensions"),
+            *("--core-tools", "--include-directories", "--add-dir", "--exclude-tools"),
+            "--disabled-slash-commands",
+        ),
+        prompts=("-p", "--prompt", "-i", "--prompt-interactive"),
+    ),
     prompt=("--prompt-interactive", "{prompt}"),
     # Read by letting it run `env` as a tool. With the second, its launcher starts no child.
     strip_env=("QWEN_CODE", "QWEN_CODE_NO_RELAUNCH"),
@@ -66,7 +58,7 @@ KIND = Kind(
     exit_shown=r"(?m)─ *\n> /quit[ \u200b]*\n─+ *$(?![\s\S]*^[>─])",
     root_env=(("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")),
     root="{home}/.qwen",
-    cwd_key=cwd_key,
+    cwd_key=dashed,
     conversation=("projects/{cwd_key}/chats/{id}.jsonl", "projects/*/chats/{id}.jsonl"),
     printed=(rf"To continue this session, run qwen --resume ({UUID})\s*\Z",),
     lost=("No saved session found with ID",),

@@ -20,17 +20,6 @@ def _toml(server: McpServer) -> str:
     return "\n".join(("[[mcp_servers]]", 'name = "knell"', *lines)) + "\n"
 
 
-# As `--help` lists them.
-FLAGS = Flags(
-    switches=(
-        *("-v", "--version", "-c", "--continue", "--setup", "--auto-approve", "--yolo"),
-        *("--smart-approve", "--trust", "--check-upgrade", "-h", "--help"),
-    ),
-    repeated=("--enabled-tools", "--disabled-tools", "--add-dir"),
-    prompts=("-p", "--prompt"),
-    once=("--worktree", "--prompt-file"),
-)
-
 KIND = Kind(
     "vibe",
     program="vibe",
@@ -42,7 +31,16 @@ KIND = Kind(
     resume=("--resume", "{id}"),
     picks=("--resume", "--continue", "-c"),
     subcommands=("mcp", "help", "update"),
-    flags=FLAGS,
+    # As `--help` lists them.
+    flags=Flags(
+        switches=(
+            *("-v", "--version", "-c", "--continue", "--setup", "--auto-approve", "--yolo"),
+            *("--smart-approve", "--trust", "--check-upgrade", "-h", "--help"),
+        ),
+        repeated=("--enabled-tools", "--disabled-tools", "--add-dir"),
+        prompts=("-p", "--prompt"),
+        once=("--worktree", "--prompt-file"),
+    ),
     # Read by letting it run `env` as a tool; the others are names that people set themselves.
     strip_env=("VIBE_APP_SERVER_BIN",),
     exit_keys="/exit",

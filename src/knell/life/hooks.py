@@ -2,19 +2,19 @@
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from knell.core.authority import Deed
-from knell.core.errors import AskerError, BadRequest, FileFailed, KnellError
+from knell.core.errors import BadRequest, FileFailed, KnellError
 from knell.core.hooks import edit
 from knell.core.hooks.edit import Backup, digest
 from knell.core.hooks.entries import Hooks
 from knell.core.ports.disk import WholeFile
 from knell.core.ports.world import World
 from knell.life.base.authority import check_operator
+from knell.life.base.versions import programs_here
 
 
 class HookWish(NamedTuple):
@@ -123,18 +123,8 @@ def _named_site(world: World, wish: HookWish) -> Site:
 def _here(world: World) -> dict[str, Hooks]:
     """The programs with hooks that are on this machine."""
     known = _with_hooks(world)
-    found = {
-        name: hooks
-        for name, hooks in known.items()
-        if os.path.isdir(_directory(world, hooks))
-        or shutil.which(world.kind(name).program, path=world.env.get("PATH", ""))
-    }
-    if not found:
-        raise AskerError(
-            f"none of {', '.join(known)} is on this machine",
-            f"name one to set it up beforehand: knell hooks install {next(iter(known))}",
-        )
-    return found
+    folders = {name: _directory(world, hooks) for name, hooks in known.items()}
+    return {name: known[name] for name in programs_here(world, folders, "knell hooks install")}
 
 
 def _directory(world: World, hooks: Hooks) -> str:

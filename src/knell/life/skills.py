@@ -4,13 +4,12 @@ A skill is one folder. knell replaces and removes only a folder that is as knell
 person changed or put there stays, unless they ask to have it put aside."""
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from knell.core.authority import Deed
-from knell.core.errors import AskerError, BadRequest, KnellError
+from knell.core.errors import BadRequest, KnellError
 from knell.core.ports.trees import Trees
 from knell.core.ports.world import World
 from knell.core.skills import (
@@ -24,6 +23,7 @@ from knell.core.skills import (
     standing,
 )
 from knell.life.base.authority import check_operator
+from knell.life.base.versions import programs_here
 
 ASIDE = ".before-knell"  # behind the name of the directory of skills: what stood there before
 
@@ -157,22 +157,16 @@ def _install_one(trees: Trees, site: SkillSite, wish: SkillWish, made: int) -> S
     files = {**site.files, NOTE: new.dump()}
     if in_the_way:
         trees.move(site.path, site.aside)
-        _put_or_undo(trees, site, files, lambda: trees.move(site.aside, site.path))
+        try:
+            trees.put(site.path, files)
+        except KnellError:
+            trees.move(site.aside, site.path)
+            raise
     elif state is Standing.OUTDATED:
         trees.put(site.path, files, instead_of=tree)
     else:
         trees.put(site.path, files)
     return site.report(Standing.INSTALLED, changed=True, notes=told)
-
-
-def _put_or_undo(
-    trees: Trees, site: SkillSite, files: Mapping[str, bytes], undo: Callable[[], None]
-) -> None:
-    try:
-        trees.put(site.path, files)
-    except KnellError:
-        undo()
-        raise
 
 
 def _uninstall_one(trees: Trees, site: SkillSite, wish: SkillWish) -> SkillReport:
@@ -230,16 +224,10 @@ def _folders(world: World, wish: SkillWish) -> dict[str, str]:
             raise BadRequest(
                 f"where {name} looks for skills is not known", f"one of: {', '.join(known)}"
             )
-    chosen = wish.kinds or [
-        name
-        for name, kind in known.items()
-        if os.path.isdir(os.path.dirname(directory(kind, world.env)))
-        or shutil.which(kind.program, path=world.env.get("PATH", ""))
-    ]
-    if not chosen:
-        hint = f"name one to set it up beforehand: --kind {next(iter(known))}"
-        raise AskerError(f"none of {', '.join(known)} is on this machine", hint)
-    return {name: _settled(directory(known[name], world.env)) for name in chosen}
+    folders = {name: directory(kind, world.env) for name, kind in known.items()}
+    above = {name: os.path.dirname(folder) for name, folder in folders.items()}
+    chosen = wish.kinds or programs_here(world, above, "--kind")
+    return {name: _settled(folders[name]) for name in chosen}
 
 
 def _settled(folder: str) -> str:

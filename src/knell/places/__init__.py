@@ -4,8 +4,7 @@ Further places come from entry points of other packages (`knell.places`): classe
 port `Terminal` and are made, as those here, with the caller's environment.
 """
 
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from knell.core.errors import BadConfig, BadRequest
@@ -32,16 +31,8 @@ def names() -> tuple[str, ...]:
     return tuple(name for name in known if name != "terminal")
 
 
-def named(name: str, env: Mapping[str, str]) -> "Terminal":
-    """The place called `name`, for a caller with this environment."""
-    if name in BUILT_IN:
-        module, made = BUILT_IN[name]
-        made = getattr(import_module(f"{__name__}.{module}"), made)
-        return cast("Terminal", made(env))
-    return _offered(name, env)
-
-
-def _offered(name: str, env: Mapping[str, str]) -> "Terminal":
+def offered_by_others(name: str) -> "Callable[[Mapping[str, str]], Terminal]":
+    """The class of a place that is not built in."""
     from knell import entry_points
     from knell.core.ports.terminal import Terminal
 
@@ -62,7 +53,7 @@ def _offered(name: str, env: Mapping[str, str]) -> "Terminal":
     called: object = getattr(made, "name", "")
     if called != name:
         raise BadConfig(f"{where}: field name: it is {called!r}", f"call it '{name}'")
-    return cast("Terminal", made(env))
+    return cast("Callable[[Mapping[str, str]], Terminal]", made)
 
 
 def detect(env: Mapping[str, str]) -> str:

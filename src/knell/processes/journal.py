@@ -9,7 +9,7 @@ from knell.core.ports.keepers import Evidence, Journal
 from knell.core.process import LAST_PID, ProcessId
 from knell.core.receipt import Ended, RungRecord, Survivor
 from knell.core.redact import redacted
-from knell.core.seal import fits
+from knell.core.run import fits
 
 SIGNAL_WORDS = {1: "hangup", 2: "interrupt", 9: "kill", 15: "term"}
 LARGEST = 64 * 1024 * 1024  # bytes; ten thousand processes take a tenth of it
@@ -167,6 +167,17 @@ def how_ended(word: str, number: int) -> str:
     if word == "signal":
         return SIGNAL_WORDS.get(number, f"signal {number}")
     return f"exit {number}"
+
+
+def with_agent(journal: Journal, agent: ProcessId | None, command: str) -> tuple[Ended, ...]:
+    """The processes that ended; the agent too, if it had gone before its keeper looked."""
+    told = {one.pid for one in (*journal.processes, *journal.survivors, *journal.kept)}
+    by_signal = journal.exit_signal is not None
+    number = journal.exit_signal if by_signal else journal.exit_code
+    if agent is None or number is None or not command or agent.pid in told:
+        return journal.processes
+    how = how_ended("signal" if by_signal else "exit", number)
+    return (Ended(agent.pid, command, "agent", how), *journal.processes)
 
 
 def ask_end(rundir: str, grace: float) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from knell import files
-from knell.core.environment import OF_ONE_RUN
+from knell.core.environment import ENVIRONMENTS, OF_ONE_RUN
 from knell.core.ports.keepers import Journal, Order, PreparedRun
 from knell.processes.journal import LARGEST, ask_end, read_journal
 from knell.processes.os import cgroup, system
@@ -18,7 +18,6 @@ from knell.processes.os import cgroup, system
 KEEPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper", "keeper.py")
 
 AGAIN = 0.01  # seconds between two looks at a journal that says nothing yet
-ENVIRONMENTS = "environments"  # beside runs/: few, so that those that nobody needs are soon found
 UNFINISHED = ".tmp"  # what a process that was killed as it wrote leaves; its run knows the name
 
 journal = read_journal

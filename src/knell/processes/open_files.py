@@ -1,7 +1,7 @@
 """Which processes use what lies below a path, and which files there a program is writing."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from knell.core.paths import is_below
@@ -41,7 +41,7 @@ def open_files(paths: Sequence[str]) -> OpenFiles:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended since the scan
         held += found
-    return OpenFiles(tuple(held), unseen, tuple(_mounts(wanted)))
+    return OpenFiles(tuple(held), unseen, tuple(_mounts(wanted, table.rows if table else ())))
 
 
 def _wanted(path: str) -> _Wanted:
@@ -79,10 +79,11 @@ def _uses(row: system.Process, wanted: Sequence[_Wanted]) -> Iterator[OpenFile]:
             yield OpenFile(one.path, member(row, "mapped file"), "mapped file", file)
 
 
-def _mounts(wanted: Sequence[_Wanted]) -> Iterator[tuple[str, str]]:
+def _mounts(wanted: Sequence[_Wanted], pids: Collection[int]) -> Iterator[tuple[str, str]]:
     points = use.mount_points()
     for one in wanted:
-        yield from ((one.path, point) for point in points if is_below(point, one.real))
+        inside = (point for point in points if is_below(point, one.real))
+        yield from ((one.path, point) for point in (*inside, *use.mounts_of(one.real, pids)))
 
 
 def _fits(wanted: _Wanted, pid: int, how: str, file: str) -> bool:

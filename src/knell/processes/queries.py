@@ -14,21 +14,10 @@ if TYPE_CHECKING:
 
 # These take long to load: __getattr__ does it when they are asked for.
 __all__ = [
-    "abilities",
-    "all_processes",
-    "connected_from",
-    "cpu_free_percent",
-    "foreground",
-    "foreign_leftovers",
-    "members",
-    "memory_free_mb",
-    "open_files",
-    "stamped",
-    "traffic",
-    "usage",
-    "vitals",
-    "written_files",
-]
+    "abilities", "all_processes", "connected_from", "cpu_free_percent", "foreground",
+    "foreign_leftovers", "members", "memory_free_mb", "open_files", "stamped", "traffic", "usage",
+    "vitals", "written_files",
+]  # fmt: skip
 _IN = {
     **dict.fromkeys(("all_processes", "foreground", "stamped"), "table"),
     **dict.fromkeys(("cpu_free_percent", "memory_free_mb", "traffic", "usage"), "vitals"),

@@ -88,6 +88,15 @@ def _room_for(processes: int) -> Generator[int]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def allow_many_files() -> None:
+    """For the ending of a fleet: the usual soft limit of 1024 open files is too low for that."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def take(path: str) -> bool:
     """Takes a lock, and says whether it got it. The end of this process gives it back."""
     import fcntl

@@ -14,10 +14,16 @@ from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
 from knell import files
+from knell.core.agent import Agent
 from knell.core.ports.store import RunRecord
 from knell.core.run import Run
-from knell.stores.packing import packed, unpacked
-from knell.stores.records import record_from_json
+from knell.stores.records import (
+    PROCESSES,
+    packed,
+    process_from_text,
+    process_texts,
+    unpacked,
+)
 
 RECORD = "record.json"  # the name of what a run's directory keeps of it
 LARGEST = 16 * 1024 * 1024  # bytes of a record or a journal
@@ -83,10 +89,11 @@ class RunArchive:
             for run in done:
                 self._clear(run)
 
-    def write(self, run: Run, record: bytes) -> None:
+    def write(self, known: RunRecord) -> None:
         """The newest record of a run, where it belongs. OSError if it cannot be written."""
+        run, record = known.run, record_json(known).encode()
         folder = os.path.join(self._folder, run.id)
-        if not run.live and not os.path.isdir(folder):
+        if not os.path.isdir(folder) and not run.live:
             self._add({run.id: record + b"\n" + (self._kept(run.id)[1] or b"")})
             return
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -152,7 +159,7 @@ class RunArchive:
         if months:
             with self._locked():
                 for month, lines in months.items():
-                    _append(self._path(month), lines)
+                    files.append(self._path(month), lines)
         return list(texts)
 
     def _rewrite(self, month: str, without: frozenset[str]) -> None:
@@ -234,16 +241,43 @@ def _places(text: bytes) -> Iterator[tuple[str, tuple[int, int]]]:
         begin = end
 
 
-def _append(path: str, lines: bytes) -> None:
-    """All of them or nothing; after a line that another writer could not finish, on a new one."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    with open(os.open(path, flags, 0o600), "r+b", buffering=0) as file:
-        size = file.seek(0, os.SEEK_END)
-        torn = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
-        rest = memoryview((b"\n" if torn else b"") + lines)
-        try:
-            while rest:
-                rest = rest[file.write(rest) or 0 :]
-        except OSError:
-            os.ftruncate(file.fileno(), size)
-            raise
+# -- what is kept of a run ------------------------------------------------------------------------
+
+_KNELLS = "KNELL_"  # variables that say how an agent runs; the values of others may be secrets
+
+
+def record_json(record: RunRecord) -> str:
+    """In ASCII, which keeps an incomplete character as \\udcff."""
+    agent, run, ending = record.agent, record.run, record.run.ending
+    processes = process_texts(run)
+    shape = {"place": run.place._asdict(), "ending": ending._asdict() if ending else None}
+    told = {
+        "agent": agent._asdict()
+        | {"env": [pair for pair in agent.env if pair[0].startswith(_KNELLS)]},
+        "lost_env": [name for name, _ in agent.env if not name.startswith(_KNELLS)],
+        "run": run._asdict() | processes | shape,
+        "token": record.token,
+        "receipt": record.receipt.to_json() if record.receipt else None,
+    }
+    return json.dumps(told, default=str)
+
+
+def record_from_json(text: bytes | None, id: str) -> RunRecord | None:
+    """None without one, and for one that is torn or not of this run."""
+    from knell.core import receipt
+    from knell.core.agent import checked_name
+    from knell.core.errors import BadRequest
+
+    try:
+        told = json.loads(text or b"")
+        processes = {key: process_from_text(told["run"][key]) for key in PROCESSES}
+        run: Run = receipt.record_from_json(Run, told["run"] | processes)
+        agent: Agent = receipt.record_from_json(Agent, told["agent"])
+        left = receipt.receipt_from_json(told["receipt"]) if told["receipt"] else None
+        lost = receipt.record_from_json(tuple[str, ...], told["lost_env"])
+        checked_name(agent.name)
+        record = RunRecord(agent, run, left, str(told["token"]), lost)
+    except (ValueError, TypeError, KeyError, AttributeError, BadRequest, RecursionError):
+        return None
+    ends_well = run.live or run.ending is not None
+    return record if ends_well and (run.id, run.agent) == (id, agent.name) else None

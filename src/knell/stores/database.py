@@ -1,4 +1,5 @@
-"""Opens the SQLite file: private to its user, with the newest schema, never another program's.
+"""Opens the SQLite file where it is not as usual: private to its user, with the newest schema, and
+never another program's; where nothing can be written, for reading.
 
 Also turns each error of SQLite and the file system into a StoreFailed that says what to do.
 """
@@ -19,6 +20,12 @@ APPLICATION = 0x6B6E656C  # "knel", in the file's header
 PATIENCE = 10.0  # seconds to wait for another process's transaction
 CAUGHT = (sqlite3.Error, UnicodeDecodeError, OSError)
 ELSEWHERE = "set KNELL_HOME to another directory"
+
+STATE = (
+    "SELECT user_version, application_id, EXISTS (SELECT 1 FROM sqlite_master)"
+    " FROM pragma_user_version, pragma_application_id"
+)
+UP_TO_DATE = (SCHEMA, APPLICATION, 1)  # what STATE finds in the file that this knell made
 
 # SQLite's errors when it cannot make the two files that it needs beside a good database.
 _UNWRITABLE = {
@@ -111,10 +118,7 @@ def _make_private(path: str) -> None:
 
 def _bring_up_to_date(db: sqlite3.Connection, path: str) -> None:
     # One statement, so one moment: another process may be making the tables right now.
-    version, application, used = db.execute(
-        "SELECT user_version, application_id, EXISTS (SELECT 1 FROM sqlite_master)"
-        " FROM pragma_user_version, pragma_application_id"
-    ).fetchone()
+    version, application, used = db.execute(STATE).fetchone()
     if application != APPLICATION and (version or used):
         raise StoreFailed(
             f"{path} is a database of another program", f"knell left it as it is; {ELSEWHERE}"
@@ -241,7 +245,7 @@ def damaged(path: str, why: str) -> StoreFailed:
     return _failed(*_SQLITE[sqlite3.SQLITE_CORRUPT], path, why)
 
 
-def code_of(error: sqlite3.Error) -> int:
+def code_of(error: BaseException) -> int:
     """SQLite's primary result code; 0 where Python's own module raised it."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 

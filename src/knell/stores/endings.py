@@ -6,6 +6,7 @@ Each method is one transaction, for one run or for many, because every commit wa
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from knell.core.agent import Agent
 from knell.core.ports.ending_store import (
     Claim,
     ClaimRequest,
@@ -20,16 +21,19 @@ from knell.core.ports.store import RunRecord
 from knell.core.process import ProcessId
 from knell.core.run import Ending, Happening, Orphan, Outcome, Run, step
 from knell.stores import records
-from knell.stores.runs import AT_END, affects_a_team, known_run, put_orphans, receipt_columns
+from knell.stores.runs import AT_END, IN_A_TEAM, WORDS, put_orphans, receipt_columns
 from knell.stores.sqlite import FULL, NORMAL, Part
 
 if TYPE_CHECKING:
-    from knell.core.agent import Agent
     from knell.core.codes import Notice
     from knell.core.receipt import Receipt
 
 # May find one that another agent has taken over: orchestrator.py looks again.
 _HAS_TASKS = "SELECT 1 FROM orchestrator_task WHERE assigned_agent = :agent OR task_id = :task"
+# Whether the end of a run concerns tasks and a team, what a search looks at, and the agent.
+_CONCERNED = f"""
+    SELECT EXISTS ({_HAS_TASKS}), EXISTS ({IN_A_TEAM}), ({WORDS}), {", ".join(Agent._fields)}
+    FROM (SELECT 1) LEFT JOIN agents ON name = :agent"""
 _TOLD_AT_END = ("by", "reason", "outcome", "detail")
 _SEARCH = "SELECT id, at, data FROM receipts"
 
@@ -44,7 +48,7 @@ class SqliteEndings(Part):
             return [self._claim(one, owner) for one in asked]
 
     def _claim(self, asked: ClaimRequest, owner: ProcessId) -> Claim:
-        known, ending = known_run(self._file, asked.run), asked.ending
+        known, ending = self._file.known_run(asked.run), asked.ending
         if not known.live:
             return Over(known)
         mine = known.owner is not None and known.owner.same_as(owner)
@@ -74,7 +78,7 @@ class SqliteEndings(Part):
     def spare(self, run: str, receipt: "Receipt") -> None:
         """The ending failed: the run goes on, and any process may claim it again."""
         with self._file.writing(FULL):
-            known = known_run(self._file, run)
+            known = self._file.known_run(run)
             state = step(known.state, Happening.SPARED)
             self._file.update("instances", {"run": run}, state=state, owner="", ending="", rung="")
             self._keep(run, receipt)
@@ -96,7 +100,7 @@ class SqliteEndings(Part):
             return [self._end(*one) for one in ends]
 
     def _end(self, run: Run, receipt: "Receipt", orphans: Sequence[Orphan]) -> "Receipt":
-        known = known_run(self._file, run.id)
+        known = self._file.known_run(run.id)
         if not known.live:
             return self.receipt(run.id) or receipt
         ending = run.ending or known.ending
@@ -113,16 +117,19 @@ class SqliteEndings(Part):
             ended_by=ending.by,
             **{key: getattr(ending, key) for key in AT_END},
         )
-        self._file.execute("DELETE FROM instances WHERE run = ?", run.id)
-        agent = self._file.one(records.AGENT, records.agent_from, run.agent)
-        tasks, troubles = self._hand_back(ended, ending, agent)
+        self._file.db.execute("DELETE FROM instances WHERE run = ?", [run.id])
+        facts = {"agent": run.agent, "run": run.id, "task": ended.task, "team": ""}
+        [(has_tasks, in_a_team, words, agent)] = self._file.all(_CONCERNED, _concerned, **facts)
+        tasks, troubles = (), ()
+        if has_tasks or in_a_team:
+            tasks, troubles = self._hand_back(ended, ending, agent, in_a_team=in_a_team)
         receipt = receipt._replace(
             tasks=(*receipt.tasks, *tasks), warnings=(*receipt.warnings, *troubles)
         )
-        self._keep(run.id, receipt)
-        if agent:
-            over = ended._replace(owner=None, ending=ending)
-            self._file.changed_runs[run.id] = RunRecord(agent, over, receipt)
+        told = records.receipt_columns(receipt, words)
+        self._file.insert("receipts", run=run.id, at=self._file.now(), **told)
+        over = ended._replace(owner=None, ending=ending)
+        self._file.changed_runs[run.id] = RunRecord(agent, over, receipt) if agent else None
         if orphans:
             put_orphans(self._file, orphans)
         told = {"action": "stopped"} | {key: getattr(ending, key) for key in _TOLD_AT_END}
@@ -132,21 +139,18 @@ class SqliteEndings(Part):
         return receipt
 
     def _hand_back(
-        self, run: Run, ending: Ending, agent: "Agent | None"
+        self, run: Run, ending: Ending, agent: "Agent | None", *, in_a_team: bool
     ) -> tuple[tuple[dict[str, str], ...], tuple["Notice", ...]]:
         """Gives the run's tasks and its seat in a team back; the tasks, and what went wrong."""
-        tasks: tuple[dict[str, str], ...] = ()
-        troubles: tuple[Notice, ...] = ()
-        if self._file.execute(_HAS_TASKS, agent=run.agent, task=run.task).fetchone():
-            from knell.stores.orchestrator import hand_back_tasks
+        from knell.stores.orchestrator import hand_back_tasks
 
-            tasks = hand_back_tasks(self._file, run, ending, agent)
-        if affects_a_team(self._file, run, ""):
-            from knell.stores.teams import end_in_team
+        tasks = hand_back_tasks(self._file, run, ending, agent)
+        if not in_a_team:
+            return tasks, ()
+        from knell.stores.teams import end_in_team
 
-            given, troubles = end_in_team(self._file, run, ending)
-            tasks = (*tasks, *given)
-        return tasks, troubles
+        given, troubles = end_in_team(self._file, run, ending)
+        return (*tasks, *given), troubles
 
     def amend(self, receipts: Sequence["Receipt"]) -> None:
         """Replaces the newest receipt of each run, with what was learned after it was stored."""
@@ -202,6 +206,13 @@ def _ended(known: Run, run: Run, ending: Ending, now: Callable[[], str]) -> Run:
         rung=known.rung or run.rung,
         ended_at=run.ended_at or now(),
     )
+
+
+def _concerned(row: records.Row) -> "tuple[bool, bool, str | None, Agent | None]":
+    """As _CONCERNED has it. An agent that is not on record has no name."""
+    has_tasks, in_a_team, words, *agent = row
+    known = records.agent_from(agent) if agent[0] is not None else None
+    return bool(has_tasks), bool(in_a_team), words, known
 
 
 def _with_wishes(ending: Ending, asked: Ending | None) -> Ending:

@@ -1,11 +1,11 @@
-"""Converts records to rows of the tables in sql/ and back; touches no file."""
+"""Converts records to rows of the tables in sql/ and back, and packs texts; touches no file."""
 
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from knell.core.agent import Agent
-from knell.core.ports.store import Event, RunRecord
+from knell.core.ports.store import Event
 from knell.core.process import LAST_PID, ProcessId
 from knell.core.run import Ending, Orphan, Outcome, Place, Run, State
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from knell.core.receipt import Receipt
 
 Row = Sequence[Any]
+PROCESSES = ("keeper", "process", "owner")  # fields of Run
 
 AGENTS = f"SELECT {', '.join(Agent._fields)} FROM agents"
 AGENT = AGENTS + " WHERE name = ?"
@@ -27,6 +28,7 @@ _RUNS = """
            r.task, r.restarted_from, r.attempt, r.last_heartbeat, coalesce(i.token, '')
     FROM """
 RUNS = _RUNS + "runs r LEFT JOIN instances i ON i.run = r.id"
+RUN = RUNS + " WHERE r.id = ?"
 # CROSS, because else SQLite may read every run of the history to see whether it is live.
 LIVE_RUNS = _RUNS + "instances i CROSS JOIN runs r ON r.id = i.run"
 # One step down an index for each agent, however many runs it had.
@@ -53,6 +55,11 @@ def process_text(process: ProcessId | None) -> str:
     if process is None:
         return ""
     return f"{process.pid}:{process.start}:{process.boot}:{process.inode}"
+
+
+def process_texts(run: Run) -> dict[str, str]:
+    """The processes on record of a run, each as its line."""
+    return {key: process_text(getattr(run, key)) for key in PROCESSES}
 
 
 def process_from_text(text: str | None) -> ProcessId | None:
@@ -163,18 +170,17 @@ def orphan_from(row: Row) -> Orphan:
     return Orphan(run, agent, tag, ProcessId(*row[:4]), command, why)
 
 
-def receipt_data(receipt: "Receipt") -> bytes:
-    from knell.stores.packing import packed
-
+def receipt_columns(receipt: "Receipt", words: str | None) -> dict[str, Any]:
+    """`words`: what the run's own row tells a search."""
     text = json.dumps(receipt.to_json(), ensure_ascii=False, default=str)
-    return packed(plain(text).encode())
+    told = " ".join((words or "", str(receipt.proof or ""), receipt.death.sentence))
+    data, worktree = packed(plain(text).encode()), receipt.cleaning.worktree
+    return {"data": data, "words": told, "worktree": worktree}
 
 
 def receipt_json(data: str | bytes) -> Any:
     """Of a receipt as it is stored; one of an earlier knell is plain text."""
     if isinstance(data, bytes):
-        from knell.stores.packing import unpacked
-
         data = unpacked(data).decode()
     return json.loads(data)
 
@@ -191,44 +197,71 @@ def event_from(row: Row) -> Event:
     return Event(id, at, type, agent, run, json.loads(data))
 
 
-# -- what a run's directory keeps of it ----------------------------------------------------------
+# -- packing: texts of one shape, compressed against words that all of them have -------------------
 
-_PROCESSES = ("keeper", "process", "owner")
-_OURS = "KNELL_"  # variables that say how an agent runs; the values of others may be secrets
+# What was packed stays readable for ever, so these words never change: others get another number.
+LARGEST = 64 * 1024 * 1024  # bytes of what is unpacked
+
+# The shape of a run's record, its receipt and its keeper's journal. Later words are found cheaper.
+_WORDS = (
+    b"keeper\t1\tborn\t/sys/fs/cgroup/unified/knell-\ncause\texit\ncause\tsignal\ncause\tasked\t"
+    b"\nfound\t\t0\tS\tchild\t\t0\tS\tagent\t\nrung\tkill\t\nrung\tterm\t0\nreaped\t\texit\t0\n"
+    b"reaped\t\tsignal\t9\nreaped\t\tsignal\t15\nexit\texit\t0\t\nexit\tsignal\t15\t\nusage\t"
+    b"\t0.00\nended\techild\t17"
+    b'{"agent": {"name": "", "kind": "claude", "kind": "codex", "kind": "command", "cwd": "/home/'
+    b'", "args": ["--model", ""], "env": [], "place": "tmux", "place": "headless", "server": "", '
+    b'"team": "", "tag": "", "role": "", "task": "", "keep": [], "conversation": "", "created_at":'
+    b' "20-T:00:00.000+00:00", "restart": 0, "conversation_source": "told", "conversation_source":'
+    b' "", "conversation_since": "", "conversation_root": "", "cut_off_after": 0}, "lost_env": [],'
+    b' "run": {"id": "20", "agent": "", "host": "", "state": "ended", "place": {"name": "headless"'
+    b', "pane": "", "server": "", "server_pid": 0, "session": "", "log": "/home/.local/state/knell'
+    b'/runs/20/output.log"}, "started_at": "20", "parent": "", "keeper": "", "process": "", '
+    b'"cgroup": "/sys/fs/cgroup/unified/knell-20", "owner": "", "ending": {"outcome": "completed",'
+    b' "outcome": "failed", "outcome": "stopped", "outcome": "killed", "by": "watch", "by": '
+    b'"operator", "reason": "user_request", "reason": "exit", "reason": "killed", "detail": "", '
+    b'"exit_code": null, "exit_signal": 15, "tasks": "", "cleanup": ""}, "ended_at": "20", "rung":'
+    b' "term", "task": "", "restarted_from": "", "attempt": 0, "heartbeat": "", "seal": ""}, '
+    b'"token": "", "receipt": {"agent": "", "run": "20", "kind": "claude", "kind": "command", '
+    b'"place": "headless", "by": "operator", "reason": "killed", "outcome": "killed", "result": '
+    b'"ended", "pid": , "started_at": "20", "finished_at": "20", "duration_ms": 1, "proof": '
+    b'"none_found", "proof": "proven", "rungs": [{"rung": "term", "at_ms": 5, "reached": true}, {'
+    b'"rung": "kill", "at_ms": 0, "reached": false}], "processes": [{"pid": , "command": "sh -c ",'
+    b' "via": "agent", "ended_by": "term"}, {"pid": , "command": "", "via": "child", "ended_by": '
+    b'"kill"}], "survivors": [], "kept": [], "pane": {"place": "headless", "id": "", "closed": '
+    b'true, "closed": null, "retry": ""}, "tasks": [], "worktree": "", "cleaning": {"session_dir":'
+    b' "", "worktree": "", "state": "none", "why": "", "rescue": "", "quarantined": false, '
+    b'"branch": "", "lock_removed": "", "failed": [], "warnings": [], "unseen": 0, "would": false,'
+    b' "uncommitted": 0}, "conversation": {"id": "", "exists": true, "complete": true, "resume": '
+    b'"claude --resume ", "exists": null, "complete": null, "resume": "", "source": "", "since": '
+    b'"", "why": "a command keeps no conversation; resume starts it again", "purged": []}, '
+    b'"screen": "", "detail": "", "code": null, "exit_code": 0, "exit_signal": null, "exit_code": '
+    b'null, "exit_signal": 15, "max_rss_kb": , "cpu_seconds": 0.00, "warnings": [], "death": {'
+    b'"how": "ended by itself", "how": "ended by knell", "sentence": "ended by knell: operator '
+    b'asked (killed), SIGTERM, after  s", "exit_code": null, "signal": "SIGTERM", "sent_by": '
+    b'"knell, for operator (killed)", "evidence": ["its keeper saw SIGTERM"], "suspects": [], '
+    b'"left": [], "seconds": , "max_rss_kb": , "cpu_seconds": 0.00, "run_max_rss_kb": , '
+    b'"run_cpu_seconds": 0.00}}}'
+)
+_NUMBERED = {1: _WORDS}  # by the first byte of what was packed
+_NEWEST_WORDS = 1
 
 
-def record_json(record: RunRecord) -> str:
-    """In ASCII, which keeps an incomplete character as \\udcff."""
-    agent, run, ending = record.agent, record.run, record.run.ending
-    processes = {key: process_text(getattr(run, key)) for key in _PROCESSES}
-    shape = {"place": run.place._asdict(), "ending": ending._asdict() if ending else None}
-    told = {
-        "agent": agent._asdict()
-        | {"env": [pair for pair in agent.env if pair[0].startswith(_OURS)]},
-        "lost_env": [name for name, _ in agent.env if not name.startswith(_OURS)],
-        "run": run._asdict() | processes | shape,
-        "token": record.token,
-        "receipt": record.receipt.to_json() if record.receipt else None,
-    }
-    return json.dumps(told, default=str)
+def packed(text: bytes) -> bytes:
+    import zlib
+
+    press = zlib.compressobj(9, zdict=_NUMBERED[_NEWEST_WORDS])
+    return bytes((_NEWEST_WORDS,)) + press.compress(text) + press.flush()
 
 
-def record_from_json(text: bytes | None, id: str) -> RunRecord | None:
-    """None without one, and for one that is torn or not of this run."""
-    from knell.core import receipt
-    from knell.core.agent import checked_name
-    from knell.core.errors import BadRequest
+def unpacked(content: bytes) -> bytes:
+    """ValueError for what `packed` did not make, or what was damaged since."""
+    import zlib
 
     try:
-        told = json.loads(text or b"")
-        processes = {key: process_from_text(told["run"][key]) for key in _PROCESSES}
-        run: Run = receipt.record_from_json(Run, told["run"] | processes)
-        agent: Agent = receipt.record_from_json(Agent, told["agent"])
-        left = receipt.receipt_from_json(told["receipt"]) if told["receipt"] else None
-        lost = receipt.record_from_json(tuple[str, ...], told["lost_env"])
-        checked_name(agent.name)
-        record = RunRecord(agent, run, left, str(told["token"]), lost)
-    except (ValueError, TypeError, KeyError, AttributeError, BadRequest, RecursionError):
-        return None
-    ends_well = run.live or run.ending is not None
-    return record if ends_well and (run.id, run.agent) == (id, agent.name) else None
+        press = zlib.decompressobj(zdict=_NUMBERED[content[0]])
+        text = press.decompress(content[1:], LARGEST)
+    except (zlib.error, KeyError, IndexError) as error:
+        raise ValueError(f"cannot be unpacked: {error}") from error
+    if not press.eof:
+        raise ValueError("cannot be unpacked: it is cut short")
+    return text

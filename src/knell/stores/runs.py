@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from knell.core.agent import Agent
-from knell.core.errors import IllegalTransition, NoSuchAgent, StillRunning, StoreFailed
+from knell.core.errors import IllegalTransition, NoSuchAgent, StillRunning
 from knell.core.ports.store import LiveRecords, NotLive, RunRecord, Seat
 from knell.core.process import ProcessId
 from knell.core.run import Happening, Orphan, Run, State, step
@@ -16,20 +16,19 @@ if TYPE_CHECKING:
     from knell.core.receipt import Receipt
 
 # Whether a team is affected when the run begins or ends; most runs are in no team.
-_IN_A_TEAM = """
+IN_A_TEAM = """
     SELECT 1 FROM members WHERE agent = :agent
     UNION ALL SELECT 1 FROM team_tasks WHERE owner = :agent AND status != 'completed'
     UNION ALL SELECT 1 FROM shutdowns WHERE run = :run AND phase IN ('requested', 'approved')
     UNION ALL SELECT 1 FROM teams WHERE name = :team AND dissolved_at = ''"""
-_RUN = records.RUNS + " WHERE r.id = ?"
 _RUNS_OF = records.RUNS + " WHERE r.agent = ? ORDER BY seq DESC"
 _LIVE = records.LIVE_RUNS + " ORDER BY r.started_at, r.seq"
 _LIVE_AGENTS = records.AGENTS + " WHERE name IN (SELECT agent FROM instances) ORDER BY rowid"
-_WORDS = """
+WORDS = """
     SELECT r.agent || ' ' || a.kind || ' ' || a.tag || ' ' || a.team || ' ' || a.task
         || ' ' || a.cwd || ' ' || r.id || ' ' || coalesce(r.outcome, '') || ' ' || r.ended_by
         || ' ' || r.reason
-    FROM runs r JOIN agents a ON a.name = r.agent WHERE r.id = ?"""
+    FROM runs r JOIN agents a ON a.name = r.agent WHERE r.id = :run"""
 _SEATS = "SELECT agent, team, role FROM members ORDER BY seq"
 _LEAVING = "SELECT run FROM shutdowns WHERE phase IN ('requested', 'approved')"
 _ORPHANS = (
@@ -70,14 +69,14 @@ class SqliteRuns(Part):
         from knell.stores.orchestrator import take_task_again
         from knell.stores.restarts import record_restart
 
-        known_run(self._file, run.restarted_from)
+        self._file.known_run(run.restarted_from)
         record_restart(self._file, run)
         take_task_again(self._file, run)
 
     def mark_born(self, run: Run) -> None:
         """Its process exists. Nothing changes if that, or the run's end, was recorded before."""
         with self._file.writing(NORMAL):
-            known = known_run(self._file, run.id)
+            known = self._file.known_run(run.id)
             settled = known.state is not State.SPAWNING
             if settled and known.process and run.process and known.process.same_as(run.process):
                 return
@@ -136,7 +135,7 @@ class SqliteRuns(Part):
     # -- runs --------------------------------------------------------------------------------
 
     def run(self, run: str) -> Run | None:
-        return self._file.one(_RUN, records.run_from, run)
+        return self._file.one(records.RUN, records.run_from, run)
 
     def live(self) -> list[Run]:
         """The longest-lived first."""
@@ -250,20 +249,10 @@ class SqliteRuns(Part):
 # -- inside a transaction ------------------------------------------------------------------------
 
 
-def known_run(file: Transactions, run: str) -> Run:
-    """The run, or StoreFailed if it is not on record."""
-    found = file.one(_RUN, records.run_from, run)
-    if found is None:
-        raise StoreFailed(f"no run {run} is on record", "knell list --all shows every agent")
-    return found
-
-
 def receipt_columns(file: Transactions, receipt: "Receipt") -> dict[str, Value]:
     """What a search looks at is as it was when the run ended."""
-    found = file.execute(_WORDS, receipt.run).fetchone() or ("",)
-    words = " ".join((found[0], str(receipt.proof or ""), receipt.death.sentence))
-    worktree = receipt.cleaning.worktree
-    return {"data": records.receipt_data(receipt), "words": words, "worktree": worktree}
+    [found] = file.execute(f"SELECT ({WORDS})", run=receipt.run).fetchone()
+    return records.receipt_columns(receipt, found)
 
 
 def put_orphans(file: Transactions, orphans: Sequence[Orphan]) -> None:
@@ -276,5 +265,5 @@ def put_orphans(file: Transactions, orphans: Sequence[Orphan]) -> None:
 
 def affects_a_team(file: Transactions, run: Run, team: str) -> bool:
     """Whether the run's beginning or end changes anything in a team."""
-    found = file.execute(_IN_A_TEAM, agent=run.agent, run=run.id, team=team)
+    found = file.execute(IN_A_TEAM, agent=run.agent, run=run.id, team=team)
     return found.fetchone() is not None

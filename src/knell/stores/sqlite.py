@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,22 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from knell.core.errors import StoreFailed
 from knell.core.ports.store import RunRecord, Store
 from knell.stores import records
-from knell.stores.database import CAUGHT, PATIENCE, code_of, damaged, opened, store_failure
+from knell.stores.database import (
+    CAUGHT,
+    PATIENCE,
+    SMALLEST,
+    STATE,
+    UP_TO_DATE,
+    code_of,
+    damaged,
+    opened,
+    store_failure,
+)
 
 if TYPE_CHECKING:
-    from knell.stores.backends import SqliteBackends
-    from knell.stores.endings import SqliteEndings
-    from knell.stores.events import SqliteEvents
-    from knell.stores.fleet import SqliteFleet
-    from knell.stores.messages import SqliteMessages
-    from knell.stores.orchestrator import SqliteOrchestrator
-    from knell.stores.pruning import SqlitePruning
-    from knell.stores.restarts import SqliteRestarts
-    from knell.stores.runs import SqliteRuns
-    from knell.stores.shutdowns import SqliteShutdowns
-    from knell.stores.team_tasks import SqliteTeamTasks
-    from knell.stores.teams import SqliteTeams
-    from knell.stores.watch import SqliteWatch
+    from knell.core.run import Run
 
 # What a power cut may destroy. NORMAL: the last commits, never the file. FULL: nothing committed.
 NORMAL = "PRAGMA synchronous = NORMAL"
@@ -53,7 +52,7 @@ class Transactions:
         self.changed_runs: dict[str, RunRecord | None] = {}
         self._hurried_until, self._patience = 0.0, PATIENCE
         try:
-            self.db, self._refusal = opened(self._path)
+            self.db, self._refusal = _opened(self._path)
             self._file = self._file_now()
         except CAUGHT as error:
             raise store_failure(self._path, error) from error
@@ -142,10 +141,10 @@ class Transactions:
             record = record or self._record_of(id)
             with suppress(OSError):
                 archive = RunArchive(os.path.join(os.path.dirname(self._path), "runs"))
-                archive.write(record.run, records.record_json(record).encode())
+                archive.write(record)
 
     def _record_of(self, id: str) -> RunRecord:
-        [run] = self.all(records.RUNS + " WHERE r.id = ?", records.run_from, id)
+        run = self.known_run(id)
         [agent] = self.all(records.AGENT, records.agent_from, run.agent)
         receipt = self.one(records.RECEIPT, records.receipt_from, id)
         token = self.one("SELECT token FROM instances WHERE run = ?", records.first, id)
@@ -163,6 +162,13 @@ class Transactions:
     def write_event(self, type: str, agent: str, run: str, data: Mapping[str, Any]) -> None:
         """One row of the audit trail. Only inside a transaction."""
         self.insert("events", at=self.now(), type=type, agent=agent, run=run, data=data)
+
+    def known_run(self, id: str) -> "Run":
+        """The run, or StoreFailed if it is not on record."""
+        found = self.one(records.RUN, records.run_from, id)
+        if found is None:
+            raise StoreFailed(f"no run {id} is on record", "knell list --all shows every agent")
+        return found
 
     def live_run_of(self, agent: str) -> str:
         """The id of the agent's live run; empty if it is not running."""
@@ -227,6 +233,27 @@ class Part:
         self._file = file
 
 
+def _opened(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
+    """As nearly always, the file is there, private and up to date; else as database.py says."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return opened(path)
+    if not stat.S_ISREG(found.st_mode) or found.st_size < SMALLEST or found.st_mode & 0o077:
+        return opened(path)
+    db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+    try:
+        if db.execute(STATE).fetchone() == UP_TO_DATE:
+            db.execute("PRAGMA foreign_keys = ON")
+            return db, None
+    except sqlite3.Error as error:
+        if code_of(error) in (0, sqlite3.SQLITE_BUSY):
+            db.close()
+            raise  # no error of the file's, or a lock that was waited for
+    db.close()
+    return opened(path)
+
+
 def _storable(value: Value) -> str | bytes | int | None:
     """A mapping as readable JSON, in which a value that JSON has no type for is text."""
     if isinstance(value, int | bytes | None):
@@ -237,27 +264,13 @@ def _storable(value: Value) -> str | bytes | int | None:
 
 class SqliteStore(Store):
     """One part for each subject, all on the same connection. Each is imported and made when it is
-    first asked for, from the module of its name.
+    first asked for, from the module of its name; stores/__init__.py has their types.
 
     Each method of a part is one transaction: all of it happens, or StoreFailed is raised.
     """
 
     def __init__(self, path: str, *, now: Callable[[], str]) -> None:
         self._file = Transactions(path, now)
-        if TYPE_CHECKING:  # so that each is checked against its port
-            self.runs = SqliteRuns(self._file)
-            self.events = SqliteEvents(self._file)
-            self.endings = SqliteEndings(self._file)
-            self.watch = SqliteWatch(self._file)
-            self.restarts = SqliteRestarts(self._file)
-            self.pruning = SqlitePruning(self._file)
-            self.orchestrator = SqliteOrchestrator(self._file)
-            self.teams = SqliteTeams(self._file)
-            self.team_tasks = SqliteTeamTasks(self._file)
-            self.messages = SqliteMessages(self._file)
-            self.shutdowns = SqliteShutdowns(self._file)
-            self.backends = SqliteBackends(self._file)
-            self.fleet = SqliteFleet(self._file)
 
     def __getattr__(self, name: str) -> Any:
         if name not in Store.__annotations__:
@@ -268,7 +281,6 @@ class SqliteStore(Store):
         return part
 
     def close(self) -> None:
-        """Closing twice is no error."""
         self._file.close()
 
     def check(self) -> None:
@@ -278,11 +290,3 @@ class SqliteStore(Store):
     def back_up(self) -> None:
         """Copies the whole store into the newest of two backups beside it."""
         self._file.back_up()
-
-
-def is_lost(path: str) -> bool:
-    """Whether there is no store there, or an empty file in its place."""
-    try:
-        return os.stat(path).st_size == 0
-    except OSError as error:
-        return isinstance(error, FileNotFoundError)  # of another error, opening it will tell

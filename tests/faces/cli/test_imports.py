@@ -112,7 +112,7 @@ def test_list_loads_nothing_of_another_verb(house: House, agents: int) -> None:
 def test_kill_of_a_headless_agent_loads_nothing_of_another_verb(house: House) -> None:
     house.spawn(name="luna")
     modules = loaded(house, "kill", "luna")
-    assert "knell.processes.ending.kept" in modules
+    assert "knell.processes.ending.loop" in modules
     assert of_other_verbs(modules, "kill") == set()
     assert dear(modules) == set()
     places = {name for name in modules if name.startswith("knell.places.")}

@@ -54,6 +54,17 @@ def test_as_text(ended: House) -> None:
     assert facts["rungs"].startswith("term at ")
 
 
+def test_colours_reach_the_terminal_and_escapes_from_outside_do_not(house: House) -> None:
+    """The head of the table of processes was printed as `?[1mPID`."""
+    red = "\x1b[31mred"
+    assert house.run("spawn", "--name", "luna", "--", "sh", "-c", "sleep 97", red).returncode == 0
+    assert house.run("kill", "--reason", red, "luna").returncode == 0
+    told = house.run("receipt", "luna", env={**house.env, "FORCE_COLOR": "1"}).stdout
+    assert "\x1b[1mPID" in told
+    assert "?[31mred" in told
+    assert "\x1b[31m" not in told
+
+
 def test_as_json(ended: House) -> None:
     told = ended.json("receipt", "luna")
     assert (told["agent"], told["outcome"], told["result"]) == ("luna", "killed", "ended")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from house import House
-from knell.core.versions import is_newer
+from knell.life.base.versions import is_newer
 
 
 @pytest.mark.parametrize(

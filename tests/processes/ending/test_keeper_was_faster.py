@@ -5,6 +5,7 @@ from pathlib import Path
 
 from house import House
 from knell.core import ladder
+from knell.core.ports.endings import Callbacks
 from knell.core.ports.processes import Target
 from knell.core.receipt import Proof
 from knell.processes.ending.loop import end
@@ -26,7 +27,7 @@ def test_the_proof_of_a_keeper_that_was_faster_counts(house: House) -> None:
         os.waitpid(keeper, 0)  # a child of this process, which tidies up after the dead
     assert world.archive.put_back(run.id)  # as it lies before whoever recorded it puts it away
     assert read_journal(target.rundir, target.seal).proven
-    report = end([target], [], lambda _: None, lambda _: None)[run.id]
+    report = end([target], Callbacks(tuple))[run.id]
     assert report.proof is Proof.PROVEN
-    adopted = end([target._replace(keeper=None)], [], lambda _: None, lambda _: None)[run.id]
+    adopted = end([target._replace(keeper=None)], Callbacks(tuple))[run.id]
     assert adopted.proof is Proof.NONE_FOUND

@@ -15,7 +15,7 @@ import json, os, sys
 keeper, library, looks = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 sys.argv = ["keeper.py", "RUNDIR", "--layer", "darwin", library]
 sys.path[:0] = [keeper, keeper.replace("keeper", "os")]
-import ledger, darwin, darwin_calls
+import ledger, darwin
 class Kernel:
     nanoseconds = 1.0
     def pids(self):
@@ -24,14 +24,14 @@ class Kernel:
         return now[pid].get("sid", 100)
     def told(self, pid, flavour, size):
         row = now.get(pid)
-        if row is None or flavour == darwin_calls.TASKINFO:
+        if row is None or flavour == darwin.TASKINFO:
             return b""
         numbers = (b"u" * 16, row["unique"], row["parent"], row.get("version", 1), 0, 0, 0)
-        if flavour == darwin_calls.UNIQUE:
-            return darwin_calls.NUMBERS.pack(*numbers)
+        if flavour == darwin.UNIQUE:
+            return darwin.NUMBERS.pack(*numbers)
         ids = (0, row.get("status", 2), 0, pid, row["ppid"], *(0,) * 7)
         group = (0, row.get("pgid", pid), 0, 0xFFFFFFFF, 0, 0)
-        return darwin_calls.RECORD.pack(*ids, b"node", b"", *group, 1_700_000_000, 0, *numbers)
+        return darwin.RECORD.pack(*ids, b"node", b"", *group, 1_700_000_000, 0, *numbers)
 now = {100: {"ppid": 1, "unique": 1000, "parent": 1}}
 darwin.kernel, darwin.pids = Kernel(), lambda: list(now)
 darwin.environment_of, darwin.argv_of = lambda pid: {}, lambda pid: ()

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from knell.core.process import Alive, Gone, ProcessId
-from knell.processes.os import darwin, darwin_calls, portable_proc
-from knell.processes.os.darwin import DarwinProcess
-from knell.processes.os.darwin_calls import NUMBERS, RECORD, TASK, TOKEN
+from knell.processes.os import darwin, portable_proc
+from knell.processes.os.darwin import NUMBERS, RECORD, TASK, TOKEN, DarwinProcess
 
 # One answer of proc_pidinfo(BSDINFO_WITH_UNIQUE), field by field, as a little-endian Mac gives it.
 SHELL = bytes.fromhex(
@@ -64,21 +63,19 @@ class Table:
         self.before_signal: list[Row] = []  # what becomes true between the look and the signal
         self.has_tokens = True
         self.has_numbers = True  # whether the flavour of everybody's numbers is known
-        self.told_events: list[darwin_calls.Event] | None = []
+        self.told_events: list[darwin.Event] | None = []
 
     def pids(self) -> list[int]:
         return list(self.rows)
 
     def told(self, pid: int, flavour: int, size: int) -> bytes:
         row = self.rows.get(pid)
-        if row and flavour == darwin_calls.UNIQUE and self.has_numbers:
+        if row and flavour == darwin.UNIQUE and self.has_numbers:
             return row.numbers()
-        own = row and not row.others and flavour == darwin_calls.BSDINFO_WITH_UNIQUE
+        own = row and not row.others and flavour == darwin.BSDINFO_WITH_UNIQUE
         return row.record() if row and own else b""
 
-    def events(
-        self, pids: Collection[int], seconds: float, news: int
-    ) -> list[darwin_calls.Event] | None:
+    def events(self, pids: Collection[int], seconds: float, news: int) -> list[darwin.Event] | None:
         return self.told_events
 
     def session(self, pid: int) -> int:
@@ -86,7 +83,7 @@ class Table:
 
     def signal(self, pid: int, version: int, number: int) -> int:
         if not self.has_tokens:
-            return darwin_calls.NO_SUCH_CALL
+            return darwin.NO_SUCH_CALL
         if self.before_signal:
             row = self.before_signal.pop(0)
             self.rows[row.pid] = row
@@ -125,7 +122,7 @@ def test_a_record_that_is_cut_short_is_no_process(table: Table) -> None:
 
 def test_the_token_names_pid_and_version() -> None:
     sent: list[bytes] = []
-    kernel = darwin_calls.Kernel.__new__(darwin_calls.Kernel)
+    kernel = darwin.Kernel.__new__(darwin.Kernel)
     kernel.signal_token = lambda token, _number: sent.append(token) or 0
     assert kernel.signal(2001, -2, signal.SIGTERM) == 0
     assert TOKEN.unpack(sent[0]) == (0, 0, 0, 0, 0, 2001, 0, 0xFFFFFFFE)
@@ -133,9 +130,9 @@ def test_the_token_names_pid_and_version() -> None:
 
 def test_calls_that_are_missing_are_seen_to_be_missing() -> None:
     """This machine has none of them; the module is used all the same, by psutil."""
-    kernel = darwin_calls.Kernel()
-    assert kernel.told(1, darwin_calls.BSDINFO_WITH_UNIQUE, RECORD.size) == b""
-    assert kernel.signal(1, 1, 0) == darwin_calls.NO_SUCH_CALL
+    kernel = darwin.Kernel()
+    assert kernel.told(1, darwin.BSDINFO_WITH_UNIQUE, RECORD.size) == b""
+    assert kernel.signal(1, 1, 0) == darwin.NO_SUCH_CALL
     assert (kernel.text(b"kern.bootsessionuuid"), kernel.host(), kernel.timebase()) == ("", "", 1.0)
     assert isinstance(darwin.stat_of(1), portable_proc.SeenProcess)
 
@@ -280,7 +277,7 @@ def test_an_exit_or_news_end_a_nap(table: Table) -> None:
 
 @pytest.mark.parametrize("told", [None, [(700, False, errno.EACCES)]])
 def test_what_cannot_be_watched_is_looked_at_again_after_a_while(
-    table: Table, monkeypatch: pytest.MonkeyPatch, told: list[darwin_calls.Event] | None
+    table: Table, monkeypatch: pytest.MonkeyPatch, told: list[darwin.Event] | None
 ) -> None:
     """Else each nap would be over at once, and the wait for an exit a loop without a rest."""
     slept: list[float] = []

@@ -11,13 +11,15 @@ import knell
 SRC = Path(knell.__file__).parent
 ALLOWED = {
     "processes/os/linux.py": "the module for Linux",
-    "processes/os/linux_boot.py": "which boot this is, on Linux",
+    "processes/os/linux_boot.py": "whether another boot is really another one, on Linux",
+    "processes/os/linux_outside.py": "what only an ending without a keeper asks, on Linux",
     "processes/os/linux_use.py": "what processes use, on Linux",
     "processes/os/linux_connections.py": "what connections carry, on Linux",
     "processes/os/proc.py": "one process; shared with the keeper",
     "processes/os/cgroup.py": "cgroups; shared with the keeper",
     "processes/os/__init__.py": "asks whether there are pidfds",
     "processes/keeper/keeper.py": "prctl",
+    "processes/keeper/linux_tmux.py": "the sockets of tmux servers",
     "processes/keeper/death_evidence.py": "the kernel's log and its counters",
     "places/wezterm.py": "wezterm tells no pid: it is found by the terminal of the pane",
 }

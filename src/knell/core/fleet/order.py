@@ -1,11 +1,11 @@
-"""An order from one host to another: its states as a table, the bytes that are signed, its checks.
+"""An order from one host to another: the bytes that are signed, and its checks. What becomes of one
+is decided where all hosts meet, in the database (fleet/sql).
 
 What is signed is the text itself. It is read only after its signature was proven, and only if it
 is written in the one way in which knell writes it."""
 
 import json
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
 from knell.core.codes import Code
@@ -14,40 +14,6 @@ FORM = 1  # of the text that is signed
 LONGEST = 1_000_000  # characters of an order
 LAST_TIME = 1e11  # seconds after 1970 that a calendar has
 SPENT = 86400.0 * 7  # seconds that an order may wait at most
-
-
-class OrderState(StrEnum):
-    ISSUED = "issued"
-    TAKEN = "taken"  # the origin has written it down and is at it
-    DONE = "done"  # the answer has what the origin did
-    REFUSED = "refused"
-    EXPIRED = "expired"  # nobody took it in time; it is never carried out
-    CANCELLED = "cancelled"
-
-
-class OrderHappening(StrEnum):
-    TOOK = "took"
-    FINISHED = "finished"
-    REFUSAL = "refusal"
-    LATE = "late"
-    CALLED_OFF = "called_off"
-
-
-TRANSITIONS: dict[tuple[OrderState, OrderHappening], OrderState] = {
-    (OrderState.ISSUED, OrderHappening.TOOK): OrderState.TAKEN,
-    (OrderState.ISSUED, OrderHappening.REFUSAL): OrderState.REFUSED,
-    (OrderState.ISSUED, OrderHappening.LATE): OrderState.EXPIRED,
-    (OrderState.ISSUED, OrderHappening.CALLED_OFF): OrderState.CANCELLED,
-    (OrderState.TAKEN, OrderHappening.TOOK): OrderState.TAKEN,  # by a link that was started anew
-    (OrderState.TAKEN, OrderHappening.FINISHED): OrderState.DONE,
-    (OrderState.TAKEN, OrderHappening.REFUSAL): OrderState.REFUSED,
-}
-CLOSED = frozenset({OrderState.DONE, OrderState.REFUSED, OrderState.EXPIRED, OrderState.CANCELLED})
-
-
-def order_step(state: OrderState, happening: OrderHappening) -> OrderState | None:
-    """The next state; None where the table has none, because the other side was faster."""
-    return TRANSITIONS.get((state, happening))
 
 
 class FleetOrder(NamedTuple):

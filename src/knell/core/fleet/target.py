@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from knell.core.agent import checked_name
+from knell.core.agent import SHOWN, checked_name
 from knell.core.errors import BadRequest
 
 EVERYWHERE = "*"
@@ -60,7 +60,7 @@ def checked_host(name: str) -> str:
     """`name` if it may be a host's; else an error."""
     if HOST.fullmatch(name):
         return name
-    shown = name if len(name) <= 40 and name.isprintable() else repr(name[:40])  # noqa: PLR2004
+    shown = name if len(name) <= SHOWN and name.isprintable() else repr(name[:SHOWN])
     why = f"the host name {shown} is not usable: letters, digits, '.', '-' and '_', at most 50"
     raise BadRequest(why, "choose another: knell fleet join URL --as NAME")
 

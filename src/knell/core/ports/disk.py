@@ -1,14 +1,10 @@
 """The port to the files of other programs."""
 
-from __future__ import annotations
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from knell.core.stall.signs import FileSeen
+from knell.core.stall.signs import FileSeen
 
 
 class Purged(NamedTuple):

@@ -1,6 +1,6 @@
 """The port to the endings of processes: signals by a ladder, until nothing of a run is left."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from knell.core.codes import Notice
@@ -9,9 +9,17 @@ from knell.core.ports.processes import Target
 from knell.core.process import ProcessId
 from knell.core.receipt import Ended, Proof, RungRecord, Survivor
 
-RecordRungs = Callable[[Sequence[tuple[str, str]]], None]  # (run, rung), before it is taken
-# For one run; returns why the keys were not typed, or None.
-TypeExitKeys = Callable[[str], Notice | None]
+
+class Callbacks(NamedTuple):
+    """What the endings of processes ask of whoever wants them."""
+
+    protected: Callable[[], Sequence[ProcessId]]  # which no ending may touch; read when needed
+    # (run, rung), before it is taken.
+    record: Callable[[Sequence[tuple[str, str]]], None] = lambda _: None
+    # Types the exit keys of runs; by run, why they were not typed, or None.
+    ask: Callable[[Sequence[str]], Mapping[str, Notice | None]] = dict.fromkeys
+    # The target with what only an ending without a keeper needs to know.
+    whole: Callable[[Target], Target] = lambda target: target
 
 
 class EndReport(NamedTuple):
@@ -31,13 +39,7 @@ class EndReport(NamedTuple):
 
 
 class ProcessEndings(Protocol):
-    def end(
-        self,
-        targets: Sequence[Target],
-        protected: Sequence[ProcessId],
-        record: RecordRungs,
-        ask: TypeExitKeys,
-    ) -> dict[str, EndReport]: ...
+    def end(self, targets: Sequence[Target], callbacks: Callbacks) -> dict[str, EndReport]: ...
 
 
 class Enclosures(Protocol):

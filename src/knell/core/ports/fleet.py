@@ -145,6 +145,8 @@ class OrderView(NamedTuple):
 
     id: str
     host: str
+    # issued, taken (by its host, which is at it), done or refused; or never carried out: expired,
+    # because its host did not take it in time, or cancelled
     state: str
     verb: str
     target: str

@@ -33,7 +33,7 @@ class Tree(NamedTuple):
     ignored: int = 0  # files that git ignores, and that are saved with the work
     caches: int = 0  # ignored files that a program can make again; they are not saved
     bulky: int = 0  # ignored files that are too many or too large to save
-    filtered: int = 0  # tracked files whose bytes no commit holds: a filter gives git others
+    filtered: int = 0  # tracked files whose bytes git has not: by a filter, or it lost them
     conflicts: int = 0
     underway: str = ""  # rebase, merge, cherry-pick, revert, am or bisect
     nested: tuple[str, ...] = ()  # repositories and submodules inside: their work is not ours

@@ -1,13 +1,9 @@
 """The port through which verbs learn what knell knows of agent programs."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from knell.core.kind import Kind
+from knell.core.kind import Kind
 
 
 class BrokenKind(NamedTuple):

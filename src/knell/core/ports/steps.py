@@ -1,19 +1,15 @@
 """What other rooms do when a run starts or ends: start and end must not import them."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Protocol
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from knell.core.agent import Agent
-    from knell.core.codes import Notice
-    from knell.core.ending_steps import Case, Moment
-    from knell.core.ports.registry import ListedRow
-    from knell.core.receipt import Receipt
-    from knell.core.run import Place, Run
-    from knell.core.watch_report import Drift
+from knell.core.agent import Agent
+from knell.core.codes import Notice
+from knell.core.ending_steps import Case, Moment
+from knell.core.ports.registry import ListedRow
+from knell.core.receipt import Receipt
+from knell.core.run import Place, Run
+from knell.core.watch_report import Drift
 
 
 class Steps(Protocol):

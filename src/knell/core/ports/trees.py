@@ -1,13 +1,9 @@
 """The port to whole folders: the skills that knell brings, and where programs look for them."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Protocol
 
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from knell.core.skills import FolderSeen
+from knell.core.skills import FolderSeen
 
 
 class Trees(Protocol):

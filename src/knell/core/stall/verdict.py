@@ -3,13 +3,11 @@
 A verdict may be "unknown"; only agents that are "stalled" are ever ended.
 """
 
-import math
 from enum import StrEnum
 from typing import NamedTuple
 
 from knell.core.agent import Agent
-from knell.core.errors import BadRequest
-from knell.core.ladder import LONGEST_WAIT
+from knell.core.ladder import LONGEST_WAIT, checked_seconds
 from knell.core.run import Run
 from knell.core.stall.memory import Memory, Trace
 from knell.core.stall.signs import TICKS, Look, Turn, troubles
@@ -232,7 +230,5 @@ def _evidence(look: Look, memory: Memory, limits: StallLimits) -> tuple[SignEvid
 
 def checked_patience(seconds: float) -> float:
     """`seconds` if it makes sense; with 0 every agent would be stalled."""
-    if math.isnan(seconds) or not 1 <= seconds <= LONGEST_WAIT:
-        why = f"a heartbeat timeout of {seconds} seconds is not between 1 and {LONGEST_WAIT:.0f}"
-        raise BadRequest(why, "give it in seconds, for example 120")
-    return seconds
+    hint = "give it in seconds, for example 120"
+    return checked_seconds("a heartbeat timeout", seconds, (1, LONGEST_WAIT), hint)

@@ -2,21 +2,17 @@
 
 Without a terminal nothing is asked: a script means what it says."""
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from knell.core.receipt import Result
+from knell.faces.cli import output
 
 if TYPE_CHECKING:
     from knell.core.receipt import Endings, Receipt
 
 MANY = 5  # agents that may be ended by a group's name without a question
 SHOWN = 12  # agents of the preview that are shown; the others are counted
-
-
-def is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def is_wide(targets: Sequence[str]) -> bool:
@@ -37,7 +33,7 @@ def is_confirmed(targets: Sequence[str], preview: "Callable[[], Endings]", verb:
         if runs == shown:
             return True
         if shown:
-            _say("Meanwhile other agents are meant:")
+            output.print_error("Meanwhile other agents are meant:")
         shown = runs
         if not _ask(would, verb):
             return False
@@ -59,14 +55,8 @@ def _ask(would: "Sequence[Receipt]", verb: str) -> bool:
 
     for receipt in would[:SHOWN]:
         for line in endings_text.receipt_lines(receipt):
-            _say(line.text)
+            output.print_error(line.text)
     if len(would) > SHOWN:
-        _say(f"… and {len(would) - SHOWN} more")
+        output.print_error(f"… and {len(would) - SHOWN} more")
     many = "this agent" if len(would) == 1 else f"these {len(would)} agents"
     return ask_person(f"{verb.capitalize()} {many}? (--yes to skip this question)")
-
-
-def _say(text: str) -> None:
-    from knell.faces.cli import output
-
-    output.print_error(text)

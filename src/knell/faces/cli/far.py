@@ -25,6 +25,7 @@ from knell.faces.far.answers import (
 if TYPE_CHECKING:
     from knell.api.fleet import FarAnswer
 
+NAMED = 12  # agents that a question names one by one; more are counted
 HERE_ONLY = ("session", "force_no_yaml", "strict_pane", "registry")  # options that no order has
 
 
@@ -53,19 +54,18 @@ def end_agents(
     knell: Knell, verb: str, words: Sequence[str], given: dict[str, Any], wait: float | None
 ) -> int:
     """Ends what the words mean, on this host and on others; gives the exit code."""
-    json_wanted = given.pop("json_wanted")
     options = _said_options(given)
     far, here = ([word for word in words if is_far(word) is other] for other in (True, False))
     for word in far:
         far_target(word)  # a word that means nothing is an error before anything is done
-    asked = json_wanted or given["yes"] or given["dry_run"]
+    asked = output.json_wanted() or given["yes"] or given["dry_run"]
     if not asked and _is_declined(knell, far, verb):
         return Exit.FAILED
     own = {key: value for key, value in given.items() if key not in HERE_ONLY}
     local: Endings | None = getattr(knell, verb)(*here, **own) if here else None
     found = [ask_ending(knell, verb, word, options, wait) for word in far]
     done = "Killed" if verb == "kill" else "Stopped"
-    return print_far(found, local, done, json_wanted=json_wanted)
+    return print_far(found, local, done)
 
 
 def _said_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,26 +80,25 @@ def _said_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_declined(knell: Knell, far: Sequence[str], verb: str) -> bool:
     """Whether the person at the terminal was asked about a wide target, and does not want it."""
-    from knell.faces.cli.confirm import MANY, is_terminal
+    from knell.faces.cli.confirm import MANY
 
     wide = [word for word in far if far_target(word).group]
-    if not wide or not is_terminal():
+    if not wide or not output.can_ask():
         return False
     meant = [f"{one['name']}@{one['host']}" for word in wide for one in knell.fleet.agents(word)]
     if len(meant) <= MANY and not any(word.startswith("all@") for word in wide):
         return False
     from knell.faces.cli.options import ask_person
 
-    shown = ", ".join(meant[:12]) + (f" and {len(meant) - 12} more" if len(meant) > 12 else "")  # noqa: PLR2004
+    more = f" and {len(meant) - NAMED} more" if len(meant) > NAMED else ""
+    shown = ", ".join(meant[:NAMED]) + more
     if ask_person(f"{verb.capitalize()} these {len(meant)} agents: {shown}? (--yes to skip)"):
         return False
     output.print_error("nothing was ended")
     return True
 
 
-def print_far(
-    ends: Sequence[FarEnd], local: Endings | None, verb: str, *, json_wanted: bool
-) -> int:
+def print_far(ends: Sequence[FarEnd], local: Endings | None, verb: str) -> int:
     """Prints all of it, and gives the exit code: the worst, and pending where nothing is worse."""
     found = [one.came_to for one in ends]
     code = exits.of_receipts(receipt for one in found for _, receipt in one.receipts)
@@ -108,7 +107,7 @@ def print_far(
         code = max([code, *(Exit(said["exit"]) for _, said in one.failed)])
     pending = [order for one in found for order in one.pending]
     code = Exit.PENDING if pending and code == Exit.DONE else code
-    if json_wanted:
+    if output.json_wanted():
         _print_documents(found, local, pending, code)
         return code
     from knell.faces.text import endings as text
@@ -150,24 +149,19 @@ def _print_ending(one: FarEnd, verb: str) -> None:
 
 
 def ask_one(
-    verb: str,
-    target: str | FarTarget,
-    options: Mapping[str, Any],
-    wait: float | None,
-    *,
-    json_wanted: bool,
+    verb: str, target: str | FarTarget, options: Mapping[str, Any], wait: float | None
 ) -> int:
     """Has one host do it, and prints what it says."""
     [one, *_] = Knell().fleet.order(verb, target, options, **_waiting(wait))
     if one.order is None:
-        if json_wanted:
+        if output.json_wanted():
             output.print_json({"ok": False, "pending": [pending_json(one)]})
         output.print_lines(pending_lines(one.asked))
         return Exit.PENDING
     answer = one.order.answer
     if "error" in answer or one.order.state != "done":
         said = failure_of(one.order.state, answer)
-        if json_wanted:
+        if output.json_wanted():
             output.print_json({"ok": False, **said, "host": one.asked.host})
         output.print_lines(failure_lines(one.asked.host, said))
         return Exit(said["exit"])
@@ -177,13 +171,11 @@ def ask_one(
     from knell.faces.text.terminal import printable
 
     text = "\n".join(map(printable, str(answer["text"]).split("\n")))  # as another host wrote it
-    output.print_result(document, text, json_wanted=json_wanted)
+    output.print_result(document, text)
     return Exit(answer["exit"])
 
 
-def spawn_far(
-    host: str, wish: Mapping[str, Any], count: int, wait: float | None, *, json_wanted: bool
-) -> int:
+def spawn_far(host: str, wish: Mapping[str, Any], count: int, wait: float | None) -> int:
     """Has another host start agents; there, a directory is one of that host."""
     said = {key: value for key, value in wish.items() if value not in (None, "", False, 0, (), {})}
     worst = Exit.DONE
@@ -191,6 +183,6 @@ def spawn_far(
         end = f"-{number}" if count > 1 else ""
         own = {key: f"{said[key]}{end}" for key in ("name", "worktree") if key in said}
         target = FarTarget(str(own.get("name", "")), checked_host(host))
-        code = ask_one("spawn", target, {**said, **own}, wait, json_wanted=json_wanted)
+        code = ask_one("spawn", target, {**said, **own}, wait)
         worst = max(worst, Exit(code))
     return worst

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 DEADLINE = "KNELL_FLEET_DEADLINE"  # seconds, for tests on a busy machine
 
 
-def list_fleet(targets: Sequence[str], *, names: bool, json_wanted: bool, with_ended: bool) -> int:
+def list_fleet(targets: Sequence[str], *, names: bool, with_ended: bool) -> int:
     """`list --fleet`: the agents of all hosts, each with when its host was heard."""
     fleet = Knell().fleet
     wanted = targets or [""]
     words = [word if "@" in word or not word else f"{word}@*" for word in wanted]
-    if json_wanted:
+    if output.json_wanted():
         lines = [
             line
             for word in words
@@ -74,7 +74,7 @@ def _indented(lines: Sequence[str]) -> str:
     return "\n    " + ",\n    ".join(lines) + "\n  " if lines else ""
 
 
-def status_fleet(*, json_wanted: bool) -> int:
+def status_fleet() -> int:
     """`status --fleet`: hosts, agents, and the orders that wait."""
     from knell.faces.text.fleet import fleet_agents_table, hosts_table, orders_text
 
@@ -85,23 +85,27 @@ def status_fleet(*, json_wanted: bool) -> int:
     text = hosts_table(hosts)
     text += "\n\n" + fleet_agents_table(agents, hosts) if agents else "\n\nno agents"
     text += "\n\n" + orders_text(orders) if orders else ""
-    output.print_result(document, text, json_wanted=json_wanted)
+    output.print_result(document, text)
     return Exit.DONE
 
 
-def print_events(agent: str, *, follow: bool, limit: int, json_wanted: bool) -> int:
+def print_events(agent: str, *, follow: bool, limit: int) -> int:
     """`events --fleet`: of all hosts, in the order in which the database got them."""
     from knell.faces.text.fleet import fleet_event_line
 
     fleet = Knell().fleet
     found = fleet.events(limit=limit, agent=agent)
-    if json_wanted and not follow:
+    if output.json_wanted() and not follow:
         output.print_json({"events": [event._asdict() for event in found]})
         return Exit.DONE
     for event in found:
-        output.print_line(json.dumps(event._asdict()) if json_wanted else fleet_event_line(event))
+        output.print_line(
+            json.dumps(event._asdict()) if output.json_wanted() else fleet_event_line(event)
+        )
     for event in fleet.follow(found[-1] if found else None, agent=agent) if follow else ():
-        output.print_line(json.dumps(event._asdict()) if json_wanted else fleet_event_line(event))
+        output.print_line(
+            json.dumps(event._asdict()) if output.json_wanted() else fleet_event_line(event)
+        )
     return Exit.DONE
 
 

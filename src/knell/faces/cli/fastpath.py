@@ -63,6 +63,7 @@ _UNSAID: Mapping[str, Any] = {
     "children": True,
     "wait": None,
 }  # others: False
+NOBODY = "no agents; start one: knell spawn claude"
 _OPTIONS: Mapping[str, Spelt] = {"list": _LIST, "ls": _LIST, "ps": _LIST, "kill": _KILL}
 
 
@@ -110,6 +111,7 @@ def list_agents(
     targets: tuple[str, ...], *, names: bool, json_wanted: bool, utc: bool, **given: Any
 ) -> int:
     """Carries out `knell list`."""
+    output.choose_json(wanted=json_wanted)
     if utc:
         from knell.faces.text.terminal import show_utc
 
@@ -118,8 +120,7 @@ def list_agents(
     if given.pop("fleet") or has_far(targets):
         from knell.faces.cli.far_look import list_fleet
 
-        ended = given["with_ended"]
-        return list_fleet(targets, names=names, json_wanted=json_wanted, with_ended=ended)
+        return list_fleet(targets, names=names, with_ended=given["with_ended"])
     if targets or given != {"with_ended": given["with_ended"]} | _RARE_FILTERS:
         from knell.faces.cli.filters import filtered_agents
 
@@ -140,8 +141,7 @@ def list_agents(
             output.print_line(view.name)
     elif not views:
         filtered = targets or given["stalled"] or given["ended"]
-        nobody = "no such agent" if filtered else "no agents; start one: knell spawn claude"
-        output.print_error(nobody)
+        output.print_error("no such agent" if filtered else NOBODY)
     else:
         from knell.faces.text.agents import agents_table
 
@@ -153,6 +153,7 @@ def kill_agents(
     targets: tuple[str, ...], *, json_wanted: bool, strict_pane: bool, **given: Any
 ) -> int:
     """Carries out `knell kill`."""
+    output.choose_json(wanted=json_wanted)
     if given["force"] and given["grace"] is not None:
         raise BadRequest("--force kills at once, so --grace has no effect", "give one of them")
     words = all_targets(targets, "kill")
@@ -160,7 +161,7 @@ def kill_agents(
     if has_far(words):
         from knell.faces.cli.far import end_agents
 
-        given |= {"json_wanted": json_wanted, "strict_pane": strict_pane}
+        given["strict_pane"] = strict_pane
         return end_agents(knell, "kill", words, given, wait)
     asked = given["yes"] or given["dry_run"] or json_wanted
     if not asked and is_declined(words, "kill", lambda: knell.kill(*words, **given | DRY), given):
@@ -168,7 +169,7 @@ def kill_agents(
     with ending_shown(knell, given["grace"], "kill"):
         endings = knell.kill(*words, **given)
     code = exits.of_receipts(endings, strict_pane=strict_pane)
-    print_endings(endings, "Killed", code, json_wanted=json_wanted)
+    print_endings(endings, "Killed", code)
     if not json_wanted and any(one.result == "not_found" for one in endings):
         from knell.faces.cli.far_look import suggest_hosts
 
@@ -202,7 +203,7 @@ def is_declined(
     words: Sequence[str], verb: str, preview: "Callable[[], Endings]", given: Given
 ) -> bool:
     """Whether the person at the terminal was asked, and does not want it after all."""
-    if not sys.stdin.isatty() or not sys.stderr.isatty():
+    if not output.can_ask():
         return False
     from knell.faces.cli import confirm
 
@@ -229,8 +230,8 @@ def ending_shown(knell: Knell, grace: float | None, verb: str) -> "AbstractConte
     })  # fmt: skip
 
 
-def print_endings(endings: "Endings", verb: str, code: int, *, json_wanted: bool) -> None:
-    if json_wanted:
+def print_endings(endings: "Endings", verb: str, code: int) -> None:
+    if output.json_wanted():
         receipts = [receipt.to_json() for receipt in endings]
         orphaned = [name for target in endings.targets for name in target.orphaned]
         left = {"orphaned": orphaned} if orphaned else {}

@@ -1,7 +1,7 @@
-"""Verbs of one agent that its own host carries out, where it is named as NAME@HOST."""
+"""Verbs of one agent or task that its own host carries out, where it is named as NAME@HOST."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from knell.core.fleet.target import is_far
@@ -9,21 +9,29 @@ from knell.core.fleet.target import is_far
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def on_its_host(verb: str) -> Callable[[F], F]:
-    """A verb of one NAME, which the host of `name@host` carries out. Takes its --wait away."""
+def on_its_host(
+    verb: str, word: str = "name", only: Sequence[str] | None = None, **always: Any
+) -> Callable[[F], F]:
+    """A verb of one `word`, which the host of `word@host` carries out. Takes its --wait away.
+
+    `only`: the options that the order carries, all that are said if not given."""
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
         def called(*args: Any, wait: float | None = None, **given: Any) -> Any:
-            if not is_far(given["name"]):
+            if not is_far(given[word]):
                 return function(*args, **given)
             from knell.faces.cli.far import ask_one
 
-            said = {k: v for k, v in given.items() if v not in (None, "", False, ())}
-            name, json_wanted = said.pop("name"), given["json_wanted"]
-            said.pop("json_wanted", None)
-            return ask_one(verb, name, said, wait, json_wanted=json_wanted)
+            names = given if only is None else only
+            said = {name: given[name] for name in names if name != word and is_said(given[name])}
+            return ask_one(verb, given[word], always | said, wait)
 
         return called  # pyright: ignore[reportReturnType]
 
     return decorate
+
+
+def is_said(value: object) -> bool:
+    """Whether a person gave the option: 0 was given."""
+    return value is not False and value not in (None, "", ())

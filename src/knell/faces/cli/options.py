@@ -9,7 +9,7 @@ import click
 from knell.core.errors import BadRequest
 from knell.core.restart import MOST
 from knell.core.selector import is_number
-from knell.faces.cli import complete
+from knell.faces.cli import complete, output
 
 if TYPE_CHECKING:
     from knell.core.ports.kinds import Kinds
@@ -20,6 +20,24 @@ PLACES = ("tmux", "kitty", "wezterm", "headless")
 
 def seconds(name: str, help: str, default: float | None = None) -> Callable[[F], F]:
     return click.option(name, type=float, default=default, metavar="SECONDS", help=help)
+
+
+def flag(*names: str, help: str, **more: Any) -> Callable[[F], F]:
+    return click.option(*names, is_flag=True, help=help, **more)
+
+
+def text(*names: str, help: str, **more: Any) -> Callable[[F], F]:
+    """A word or more; empty if it is not given."""
+    return click.option(*names, default="", help=help, **more)
+
+
+def number(*names: str, least: int, most: int | None = None, **more: Any) -> Callable[[F], F]:
+    """A whole number; the help shows its default."""
+    return click.option(*names, type=click.IntRange(least, most), show_default=True, **more)
+
+
+def port(default: int, help: str) -> Callable[[F], F]:
+    return number("--port", least=0, most=65535, default=default, help=help)
 
 
 def choice(
@@ -47,7 +65,13 @@ def together(*options: Callable[..., Any]) -> Callable[[F], F]:
     return decorate
 
 
-as_json = click.option("--json", "json_wanted", is_flag=True, help="Print one JSON document.")
+def _as_json(_: click.Context, __: click.Parameter, wanted: bool) -> None:
+    output.choose_json(wanted=wanted)
+
+
+as_json = flag("--json", expose_value=False, callback=_as_json, help="Print one JSON document.")
+# For the verbs that are also read without click, and are given it as a parameter.
+json_given = flag("--json", "json_wanted", help="Print one JSON document.")
 
 
 def _utc(_: click.Context, __: click.Parameter, wanted: bool) -> None:
@@ -57,16 +81,11 @@ def _utc(_: click.Context, __: click.Parameter, wanted: bool) -> None:
         show_utc()
 
 
-utc = click.option(
-    "--utc", is_flag=True, expose_value=False, callback=_utc,
-    help="Show times in UTC and in full.",
-)  # fmt: skip
-dry_run = click.option(
-    "--dry-run", "-n", is_flag=True, help="Show what would be done to which agents, and do nothing."
-)
+utc = flag("--utc", expose_value=False, callback=_utc, help="Show times in UTC and in full.")
+dry_run = flag("--dry-run", "-n", help="Show what would be done to which agents, and do nothing.")
 wait = seconds("--wait", "How long to wait for the answer of another host; default 10.")
-fleet = click.option("--fleet", is_flag=True, help="Of all hosts of the fleet.")
-yes = click.option("--yes", "-y", "--go", is_flag=True, help="Do it without asking.")
+fleet = flag("--fleet", help="Of all hosts of the fleet.")
+yes = flag("--yes", "-y", "--go", help="Do it without asking.")
 grace = seconds("--grace", "How long to wait between TERM and KILL.")
 children = click.option(
     "--no-children", "children", is_flag=True, default=True, flag_value=False,
@@ -140,19 +159,14 @@ any_targets = click.argument("targets", nargs=-1, shell_complete=complete.agents
 one_name = click.argument("name", shell_complete=complete.anybody)
 one_live = click.argument("name", shell_complete=complete.one_live)
 one_ended = click.argument("name", shell_complete=complete.one_ended)
-tmux_server = click.option(
-    "--tmux-server", "-L", "server", default="", help="tmux server name or socket path."
+tmux_server = text("--tmux-server", "-L", "server", help="tmux server name or socket path.")
+tmux_session = text("--session", help="The tmux session to start in.")
+registry = text("--registry", metavar="FILE", help="The registry file.")
+new_name = text("--name", help="The agent's name; default KIND-N.")
+tag = text(
+    "--tag", shell_complete=complete.tags, help="A tag, to select agents by: knell kill tag:X."
 )
-tmux_session = click.option("--session", default="", help="The tmux session to start in.")
-registry = click.option("--registry", default="", metavar="FILE", help="The registry file.")
-new_name = click.option("--name", default="", help="The agent's name; default KIND-N.")
-tag = click.option(
-    "--tag", default="", shell_complete=complete.tags,
-    help="A tag, to select agents by: knell kill tag:X.",
-)  # fmt: skip
-team = click.option(
-    "--team", default="", shell_complete=complete.teams, help="The team it belongs to."
-)
+team = text("--team", shell_complete=complete.teams, help="The team it belongs to.")
 
 
 def agent_argument(
@@ -177,9 +191,9 @@ spawn_options = together(  # what `run` and `spawn` have in common
     new_name,
     tag,
     team,
-    click.option("--role", default="", help="Its role in the team."),
-    click.option("--task", default="", help="The task it works on."),
-    click.option("--cwd", default="", metavar="DIR", help="The directory to start in."),
+    text("--role", help="Its role in the team."),
+    text("--task", help="The task it works on."),
+    text("--cwd", metavar="DIR", help="The directory to start in."),
     click.option(
         "--env", multiple=True, metavar="NAME=VALUE",
         help="Set a variable for it; NAME alone passes yours on.",
@@ -197,15 +211,12 @@ spawn_options = together(  # what `run` and `spawn` have in common
         "--max-restarts", "restart", type=click.IntRange(0, 1000), metavar="N",
         help="Like --restart, but N times in a row.",
     ),
-    click.option(
-        "--worktree", default="", metavar="BRANCH",
+    text(
+        "--worktree", metavar="BRANCH",
         help="Make a new branch and a git worktree, and start it there.",
     ),
-    click.option(
-        "--shared", is_flag=True,
-        help="Use one backend server per project, shared with other agents.",
-    ),
-    click.option("--mcp", is_flag=True, help="Give it knell's tools (see knell mcp) for this run."),
+    flag("--shared", help="Use one backend server per project, shared with other agents."),
+    flag("--mcp", help="Give it knell's tools (see knell mcp) for this run."),
     click.option(
         "--when-cut-off", "cut_off_after", default="continue", callback=_cut_off,
         metavar="continue|stop-after=SECONDS",
@@ -262,6 +273,4 @@ def _assignment(text: str) -> tuple[str, str]:
 
 def ask_person(question: str) -> bool:
     """Asks the person at the terminal; without a terminal the answer is no."""
-    import sys
-
-    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(question, err=True)
+    return output.can_ask() and click.confirm(question, err=True)

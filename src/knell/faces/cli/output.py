@@ -9,6 +9,24 @@ if TYPE_CHECKING:
     from knell.faces.text.endings import Line
 
 
+class _Format:
+    json = False  # --json was given
+
+
+def choose_json(*, wanted: bool) -> None:
+    """From now on results are printed as documents, or as text for people."""
+    _Format.json = wanted
+
+
+def json_wanted() -> bool:
+    return _Format.json
+
+
+def can_ask() -> bool:
+    """Whether a person is there to be asked, and reads the question."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def print_line(text: str) -> None:
     print(text, flush=True)
 
@@ -38,9 +56,9 @@ def print_json(document: Any) -> None:
     print_line(json.dumps(document, ensure_ascii=False, indent=2))
 
 
-def print_result(document: Any, text: str, *, json_wanted: bool, if_empty: str = "") -> None:
+def print_result(document: Any, text: str, *, if_empty: str = "") -> None:
     """The result of a verb, as a document or as text; without any text, a word to the person."""
-    if json_wanted:
+    if _Format.json:
         print_json(document)
     elif text:
         print_line(text)

@@ -1,13 +1,19 @@
-"""What the verbs that start agents say about one that was started."""
+"""What the verbs that start agents say about those that were started: one, or several.
+
+Of several, the failure of one stops no other."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from knell.core.agent import Agent
 from knell.core.codes import Notice
+from knell.core.errors import KnellError
 from knell.core.run import Run
+from knell.faces import exits
 from knell.faces.cli import output
+
+Started = tuple[dict[str, Any], str]  # as a document, and as a line for people
 
 
 def pid_of(run: Run) -> int | None:
@@ -26,3 +32,30 @@ def has_terminal() -> bool:
 def print_warnings(warnings: Iterable[Notice]) -> None:
     for warning in warnings:
         output.print_error(f"warning: {warning.text}")
+
+
+def is_group(word: str) -> bool:
+    return word == "all" or word.startswith(("tag:", "team:")) or any(m in word for m in "*?[")
+
+
+def start_each(names: Sequence[str], start: Callable[[str], Started]) -> exits.Exit:
+    """Starts each and says what came of it; the worst exit code wins."""
+    documents: list[dict[str, Any]] = []
+    worst = exits.Exit.DONE
+    for name in names:
+        try:
+            document, text = start(name)
+        except KnellError as error:
+            worst = max(worst, exits.of_error(error))
+            document = {"name": name, "ok": False, "code": error.code, "message": str(error)}
+            output.print_error(f"error: {error}")
+            if error.hint:
+                output.print_error(f"hint: {error.hint}")
+        else:
+            document = {**document, "ok": True}
+            if not output.json_wanted():
+                output.print_line(text)
+        documents.append(document)
+    if output.json_wanted():
+        output.print_json({"ok": worst == exits.Exit.DONE, "agents": documents})
+    return worst

@@ -15,6 +15,7 @@ from knell.core.codes import Code
 from knell.core.errors import FleetFailed, KnellError
 from knell.core.ports.fleet import HostView, OrderView
 from knell.core.receipt import receipt_from_json
+from knell.faces.look_thread import LookThread
 
 LOOK = 2.0  # seconds between two looks
 SHARE = 100  # a look that took a second of processor time here is made again after so many
@@ -71,18 +72,15 @@ class FarScene(NamedTuple):
 CHANGING = ("kill", "stop", "resume", "restart")
 
 
-class FarLook(threading.Thread):
+class FarLook(LookThread):
     """Looks until it is told to stop. `told` is called from this thread, or from a timer's."""
 
     def __init__(
         self, open_knell: Callable[[], Knell], told: Callable[[], None],
         targets: Sequence[str] = (), *, resting: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(name="knell-far-look", daemon=True)
-        self._open, self._told, self._targets = open_knell, told, tuple(targets)
-        self._wake = threading.Event()
-        self._over = False
-        self._resting = resting  # nobody is there to be told
+        super().__init__("knell-far-look", open_knell, resting=resting)
+        self._told, self._targets = told, tuple(targets)
         with open_knell() as knell:  # files of this home alone
             knell.fleet.check_operator()
             self.own = knell.fleet.own_host() or HERE
@@ -92,35 +90,11 @@ class FarLook(threading.Thread):
         self._answered = time.time()
         self._lock, self._looks = threading.Lock(), 0
 
-    def stop(self) -> None:
-        self._over = True
-        self._wake.set()
+    def rested(self) -> None:
+        self._answered = time.time()
 
-    def begin(self) -> None:
-        self._resting = False
-        self._wake.set()
-
-    def rest(self) -> None:
-        self._resting = True
-
-    def refresh(self) -> None:
-        """Something was ordered: the next look is now."""
-        self._wake.set()
-
-    def run(self) -> None:
-        with self._open() as knell:
-            while not self._over:
-                if self._resting:
-                    self._wake.wait()
-                    self._wake.clear()
-                    self._answered = time.time()  # nothing was asked meanwhile
-                    continue
-                pause = self._look(knell)
-                self._wake.wait(pause)
-                self._wake.clear()
-
-    def _look(self, knell: Knell) -> float:
-        """One look, and for how long there should be no other."""
+    def look_on(self, knell: Knell) -> None:
+        """One look, and then none for as long as it was dear."""
         began, spent = time.monotonic(), time.thread_time()
         late = threading.Timer(LATE, self._note_late, args=[self._looks])
         late.daemon = True
@@ -139,7 +113,7 @@ class FarLook(threading.Thread):
         self._tell()
         took = time.monotonic() - began
         wanted = max(SHARE * (time.thread_time() - spent), DATABASE_SHARE * took)
-        return LOOK if trouble else max(LOOK, wanted)
+        self.pause(LOOK if trouble else max(LOOK, wanted))
 
     def _note(self, scene: FarScene | None, trouble: str) -> None:
         if scene:

@@ -218,10 +218,8 @@ def _task(knell: Knell, order: FleetOrder) -> Answer:
     do, who = order.options.get("do"), asker_of(order)
     if do == "claim":
         known = task.show()
-        mine = known.status == "in_progress" and (known.owner, known.owner_run) == (
-            who.agent,
-            who.run,
-        )
+        holder = (known.owner, known.owner_run)
+        mine = known.status == "in_progress" and holder == (who.agent, who.run)
         found = known if mine else task.claim().task
     elif do == "complete":
         found = task.complete(token)

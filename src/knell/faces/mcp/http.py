@@ -4,6 +4,8 @@ import asyncio
 import json
 import signal
 import socket
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +20,6 @@ from knell.core.errors import Refused
 from knell.faces.http_server import HttpServer, LimitedConnection, bound
 from knell.faces.mcp import callers
 from knell.faces.mcp.callers import ServerOptions, ToolCaller
-from knell.faces.mcp.http_limits import RefusalTrail
 from knell.faces.mcp.server import Context, ToolServer
 from knell.faces.work import Work
 
@@ -27,6 +28,8 @@ PATH = "/mcp"
 LARGEST = 1024 * 1024  # bytes of one request
 MOST_OPEN = 32  # requests of one agent at a time
 SHUTDOWN_SECONDS = 2  # for open requests when it stops; calls that end agents may take longer
+MOST_NOTED = 20  # refusals a minute in the audit trail; the others are counted
+MINUTE = 60.0
 CALLER = "knell.caller"  # the key under which the guard puts the caller
 
 Scope = dict[str, Any]
@@ -100,6 +103,39 @@ def caller_of(ctx: Context) -> ToolCaller:
     return found if isinstance(found, ToolCaller) else ToolCaller(callers.STRANGER)
 
 
+class RefusalTrail:
+    """Writes into the audit trail that a stranger was refused; in a flood, how often."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._minute = -MINUTE
+        self._noted = 0
+        self._left_out = 0
+
+    def note(self, why: str) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if now - self._minute >= MINUTE:
+                self._minute, self._noted = now, 0
+            self._noted += 1
+            if self._noted > MOST_NOTED:
+                self._left_out += 1
+                return
+            more, self._left_out = self._left_out, 0
+        self._write(f"{why}; {more} refusals before it were not noted" if more else why)
+
+    def tell_rest(self) -> None:
+        """Writes down how many refusals were left out since the last note."""
+        if self._left_out:
+            self._write(f"{self._left_out} refusals were not noted")
+            self._left_out = 0
+
+    def _write(self, why: str) -> None:
+        with callers.knell_for(self._options, callers.STRANGER) as knell:
+            callers.note_refusal(knell, why)
+
+
 class RequestGuard:
     """Refuses a request, before its body is read, unless it names this host, comes from no other
     site's page, and bears the token of a live run."""
@@ -117,10 +153,7 @@ class RequestGuard:
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        headers = {
-            name.decode("latin-1").lower(): value.decode("latin-1")
-            for name, value in scope["headers"]
-        }
+        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
         trouble = self._strange(scope, headers)
         if trouble:
             await send_error(send, *trouble)

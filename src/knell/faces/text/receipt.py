@@ -91,22 +91,23 @@ def text(receipt: Receipt, *, screen: bool = False) -> str:
     rows = [*facts(receipt), ("rungs", ", ".join(reached) or "none")]
     lines = [f"{title(receipt)}, {proof(receipt)}"]
     lines += [f"  {word:<13} {what}" for word, what in rows]
-    lines += process_lines(receipt)
-    if screen and receipt.screen:
-        lines += ["  last screen", *(f"  | {line}" for line in receipt.screen.split("\n"))]
-    return "\n".join(map(printable, lines))
+    shown = receipt.screen.split("\n") if screen and receipt.screen else []
+    last = ["  last screen", *(f"  | {line}" for line in shown)] if shown else []
+    return "\n".join([*map(printable, lines), *process_lines(receipt), *map(printable, last)])
 
 
 def process_lines(receipt: Receipt) -> list[str]:
+    """They can be printed as they are: the head of the table has its own colour."""
     rows = [(str(p.pid), p.via, p.ended_by, short(p.command)) for p in receipt.processes]
     lines = [f"  processes     {len(rows)}"]
     if rows:
         lines += ["    " + line for line in table(PROCESSES, rows).split("\n")]
     for kept in receipt.kept:
-        lines.append(f"  left alone    {kept.pid} ({kept.why}): {short(kept.command)}")
+        told = f"  left alone    {kept.pid} ({kept.why}): {short(kept.command)}"
+        lines.append(printable(told))
     for left in receipt.survivors:
         state = f"state {left.state}, {left.why}"
-        lines.append(f"  SURVIVED      {left.pid} ({state}): {short(left.command)}")
+        lines.append(printable(f"  SURVIVED      {left.pid} ({state}): {short(left.command)}"))
     return lines
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from knell.api.results import Diagnosis, Snapshot, Story
     from knell.core.ports.store import Event
     from knell.core.process import FoundProcess
-    from knell.core.run import Orphan
+    from knell.core.run import Orphan, Run
     from knell.core.stall.verdict import Judgement
     from knell.core.watch_report import Drift
 
@@ -111,14 +111,15 @@ def story_text(story: "Story") -> str:
         lines.append(f"  note          {view.note}")
     if story.members:
         lines += ["  processes", *("    " + line for line in tree_text(story.members).split("\n"))]
+    lines = [printable(line) for line in lines]
     if story.orphans:
-        lines += orphans_text(story.orphans).split("\n")
-    earlier = story.runs[1:6]
-    lines += [
-        f"  earlier run   {run.id} {run.ending.outcome.value if run.ending else '?'}"
-        for run in earlier
-    ]
-    return "\n".join(map(printable, lines))
+        lines.append(orphans_text(story.orphans))  # printable already, and its head is coloured
+    return "\n".join([*lines, *map(earlier_line, story.runs[1:6])])
+
+
+def earlier_line(run: "Run") -> str:
+    how = run.ending.outcome.value if run.ending else "?"
+    return printable(f"  earlier run   {run.id} {how}")
 
 
 def no_processes_text(story: "Story") -> str:

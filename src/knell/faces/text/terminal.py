@@ -149,4 +149,5 @@ def size(megabytes: float | None) -> str:
     """Memory or disk: 410M, 1.2G."""
     if megabytes is None:
         return ""
-    return f"{megabytes:.0f}M" if megabytes < 1000 else f"{megabytes / 1024:.1f}G"  # noqa: PLR2004
+    widest = 1000  # four digits would widen the column
+    return f"{megabytes:.0f}M" if megabytes < widest else f"{megabytes / 1024:.1f}G"

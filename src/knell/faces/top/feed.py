@@ -1,7 +1,6 @@
 """The thread that looks for `top`: it hands the app one scene after the other, and costs little."""
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from knell.api import Knell
 from knell.api.results import AgentView, Changes, EndingProgress, Event, Snapshot
 from knell.core.errors import KnellError
 from knell.core.fleet.target import EVERYWHERE, far_target, is_far
+from knell.faces.look_thread import LookThread
 from knell.faces.text.tables import tree_text, verdict_text
 from knell.faces.top.rows import EndedAgent
 
@@ -46,18 +46,15 @@ class TopScene(NamedTuple):
 Show = Callable[[TopScene | None, str], None]  # the scene, or none, and what went wrong
 
 
-class Feed(threading.Thread):
+class Feed(LookThread):
     """Looks until it is told to stop. A store that cannot be read is said, and tried again."""
 
     def __init__(
         self, open_knell: Callable[[], Knell], targets: Sequence[str] | None, show: Show
     ) -> None:
-        super().__init__(name="knell-top-feed", daemon=True)
-        self._open = open_knell
+        super().__init__("knell-top-feed", open_knell)
         self._targets = None if targets is None else tuple(targets)  # None: all are meant
         self._show = show
-        self._wake = threading.Event()
-        self._over = False
         self._wanted: AgentView | None = None  # the agent under the cursor
         self._ended: dict[str, EndedAgent] = {}
         self._events: list[Event] = []
@@ -65,31 +62,17 @@ class Feed(threading.Thread):
         self._taken = 0.0
         self._close_at = 0.0  # when that one is looked at again
 
-    def stop(self) -> None:
-        self._over = True
-        self._wake.set()
-
     def look_at(self, view: AgentView | None) -> None:
         """From now on this agent is looked at closely; the next turn does it."""
         self._wanted = view
 
-    def refresh(self) -> None:
-        """Something was done: the next turn is now."""
-        self._wake.set()
-
-    def run(self) -> None:
-        with self._open() as knell:
-            while not self._over:
-                try:
-                    self._feed(knell)
-                except KnellError as error:
-                    self._show(None, str(error))
-                    self._wake.wait(LOOK)
-                    self._wake.clear()
-
-    def _feed(self, knell: Knell) -> None:
-        for scene in self._scenes(knell):
-            self._show(scene, "")
+    def look_on(self, knell: Knell) -> None:
+        try:
+            for scene in self._scenes(knell):
+                self._show(scene, "")
+        except KnellError as error:
+            self._show(None, str(error))
+            self.pause(LOOK)
 
     def _scenes(self, knell: Knell) -> Iterator[TopScene]:
         now = knell.snapshot()
@@ -101,8 +84,7 @@ class Feed(threading.Thread):
         yield self._scene(knell, now)
         looked_at, cost, rested_until = self._taken, 0.0, 0.0
         while not self._over:
-            woken = self._wake.wait(TURN)
-            self._wake.clear()
+            woken = self.pause(TURN)
             at, began = time.monotonic(), _spent()
             due = at - looked_at >= max(LOOK, SHARE * cost)
             ending = any(view.state == "stopping" for view in now.agents)

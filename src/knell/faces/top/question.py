@@ -17,9 +17,7 @@ class Question(ModalScreen[bool]):
     """Asks whether a plan is carried out. The key of the deed, pressed again, says yes; where more
     than a few agents are meant, their number is typed instead."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,n", "answer(False)", "cancel"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,n", "answer(False)", "cancel")]
     DEFAULT_CSS = """
     Question { align: center middle; }
     Question > Vertical {

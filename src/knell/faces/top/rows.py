@@ -206,8 +206,7 @@ def ordered(views: Iterable[AgentView]) -> list[AgentView]:
     rank = {word: number for number, word in enumerate(ORDER)}
     front = ("stalled", "unresponsive", "waiting")
     return sorted(
-        views,
-        key=lambda v: (rank[v.activity] if v.activity in front else len(front), v.name),
+        views, key=lambda v: (rank[v.activity] if v.activity in front else len(front), v.name)
     )
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,10 +14,16 @@ from knell.api import Knell
 from knell.core.codes import Code
 from knell.core.errors import AskerError, BadParameter, BadRequest, KnellError
 from knell.core.fleet.target import is_far
-from knell.core.inputs import checked
 from knell.faces.far.deeds import NOT_FAR
 from knell.faces.web import acts, far
-from knell.faces.web.endpoints import ENDPOINTS, Endpoint, openapi
+from knell.faces.web.endpoints import (
+    ENDPOINTS,
+    Endpoint,
+    body_values,
+    is_count,
+    openapi,
+    query_values,
+)
 from knell.faces.web.far import FarNews
 from knell.faces.web.feed import WebFeed, event_json
 from knell.faces.web.files import page_files
@@ -28,6 +34,7 @@ from knell.faces.work import Work
 
 MISSED = 1000  # events that a stream brings after a cut; with more, the browser starts afresh
 COOKIE_SECONDS = 30 * 86400
+Said = dict[str, Any]
 
 
 class WebApp:
@@ -42,8 +49,8 @@ class WebApp:
         self.feed = WebFeed(open_knell, self.streams.publish)
         told = partial(self.streams.publish, 0)
         self.far = FarNews(open_knell, told) if options.fleet else None
-        self._open = open_knell
-        self._work = work
+        self._looks = (self.feed, self.far.look) if self.far else (self.feed,)
+        self._open, self._work = open_knell, work
         self._pages = page_files()
         own = {
             "/api/session": self.open_session,
@@ -101,12 +108,7 @@ class WebApp:
         return await self._answered(far.picture)
 
     async def ask_host(self, request: Request) -> Response:
-        body = await request.body()
-
-        def asked(knell: Knell) -> Any:
-            return far.asked(knell, body_values("/api/ask-host", body), self.far)
-
-        return await self._answered(asked)
+        return await self._posted(request, lambda knell, said: far.asked(knell, said, self.far))
 
     async def server(self, _: Request) -> Response:
         told = {"readonly": self.options.readonly, "deeds": list(acts.DEED_NAMES)}
@@ -122,7 +124,7 @@ class WebApp:
         except BadParameter as error:
             return error_answer(400, error.code, str(error))
         last = request.headers.get("last-event-id", "")
-        after = int(last) if last.isascii() and last.isdigit() and len(last) < 17 else after  # noqa: PLR2004
+        after = int(last) if is_count(last) else after
         if self.streams.full:
             return error_answer(503, "too_many_streams", "too many browsers look already")
         at_once = {"x-accel-buffering": "no"}  # a proxy passes each message on
@@ -132,10 +134,8 @@ class WebApp:
     async def _stream(self, after: int) -> AsyncIterator[bytes]:
         first = not self.streams.any
         queue = self.streams.join()
-        if first:
-            self.feed.begin()
-        if first and self.far:
-            self.far.look.begin()
+        for look in self._looks if first else ():
+            look.begin()
         try:
             yield b"retry: 1000\n\n"
             if self.far:
@@ -150,13 +150,8 @@ class WebApp:
                 yield one
         finally:
             self.streams.leave(queue)
-            if not self.streams.any:
-                self._rest()
-
-    def _rest(self) -> None:
-        self.feed.rest()
-        if self.far:
-            self.far.look.rest()
+            for look in self._looks if not self.streams.any else ():
+                look.rest()
 
     async def _missed(self, after: int) -> bytes:
         """The events since a browser was last here; or the word to start afresh."""
@@ -215,30 +210,28 @@ class WebApp:
     # -- acting -------------------------------------------------------------------------------
 
     async def plan(self, request: Request) -> Response:
-        body = await request.body()
+        def made(knell: Knell, said: Said) -> Any:
+            return acts.plan_json(acts.plan(knell, said, self.feed.scene, self.far))
 
-        def made(knell: Knell) -> Any:
-            given = body_values("/api/plan", body)
-            return acts.plan_json(acts.plan(knell, given, self.feed.scene, self.far))
-
-        return await self._answered(made)
+        return await self._posted(request, made)
 
     async def act(self, request: Request) -> Response:
-        body = await request.body()
-
-        def done(knell: Knell) -> Response:
-            given = body_values("/api/act", body)
-            plan = acts.plan(knell, given, self.feed.scene, self.far)
-            if not plan.names or plan.hash != given["plan"]:
+        def done(knell: Knell, said: Said) -> Response:
+            plan = acts.plan(knell, said, self.feed.scene, self.far)
+            if not plan.names or plan.hash != said["plan"]:
                 told = {"code": "plan_changed", "message": "it is no longer as you were shown"}
                 return JSONResponse({"error": told, **acts.plan_json(plan)}, 409)
             return JSONResponse(acts.act(knell, plan))
 
-        answer = await self._answered(done)
-        self.feed.refresh()
-        if self.far:
-            self.far.look.refresh()
+        answer = await self._posted(request, done)
+        for look in self._looks:
+            look.refresh()
         return answer
+
+    async def _posted(self, request: Request, call: Callable[[Knell, Said], Any]) -> Response:
+        """What comes of the body of a request, checked by the table."""
+        path, body = request.url.path, await request.body()
+        return await self._answered(lambda knell: call(knell, body_values(path, body)))
 
     async def _answered(self, call: Callable[[Knell], Any]) -> Response:
         try:
@@ -260,34 +253,14 @@ class WebApp:
     # -- beginning and end ----------------------------------------------------------------------
 
     def begin(self) -> None:
-        self.feed.start()
-        if self.far:
-            self.far.look.start()
+        for look in self._looks:
+            look.start()
 
     def end(self) -> None:
+        """Nobody waits for the look at other hosts: a database may keep it for seconds."""
         self.streams.end()
-        self.feed.stop()
-        if self.far:  # nobody waits for it: a database may keep it for seconds
-            self.far.look.stop()
-
-
-def query_values(endpoint: Endpoint, request: Request) -> dict[str, Any]:
-    """What the query string says, as the table wants it; BadParameter for anything else."""
-    given: dict[str, Any] = dict(request.query_params)
-    for one in endpoint.inputs:
-        text = given.get(one.name, "")
-        if one.type == "count" and text.isascii() and text.isdigit() and len(text) < 17:  # noqa: PLR2004
-            given[one.name] = int(text)
-    return checked(endpoint.inputs, given)
-
-
-def body_values(path: str, body: bytes) -> dict[str, Any]:
-    endpoint = next(one for one in ENDPOINTS if one.path == path)
-    try:
-        given = cast("object", json.loads(body))
-    except (ValueError, RecursionError) as error:
-        raise BadParameter("body", f"the body is no JSON: {error}") from error
-    return checked(endpoint.inputs, given)
+        for look in self._looks:
+            look.stop()
 
 
 def json_answer(found: Any) -> Response:

@@ -1,14 +1,19 @@
 """The table of the JSON API: it checks what is asked, and the page docs/web.md is printed of it."""
 
-from typing import Any, NamedTuple
+import json
+from typing import Any, NamedTuple, cast
 
-from knell.core.inputs import REQUIRED, Input, schema
+from starlette.requests import Request
+
+from knell.core.errors import BadParameter
+from knell.core.inputs import REQUIRED, Input, checked, schema
 from knell.faces.web import answers
 from knell.faces.web.acts import DEED_NAMES
 from knell.faces.web.answers import Answer
 from knell.faces.web.far import WHATS
 
 BIG = 2**53  # the largest number that every reader of JSON takes
+DIGITS = 16  # of a number in a request: what JSON and SQLite hold exactly
 LONGEST_TEXT = 500
 LONGEST_RUNS = 2500  # characters: 60 ids of runs
 
@@ -158,3 +163,29 @@ def table() -> list[tuple[str, ...]]:
         )
         rows.append((f"{one.method} `{one.path}`", one.what, taken))
     return rows
+
+
+# -- what a request says ----------------------------------------------------------------------
+
+
+def is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= DIGITS
+
+
+def query_values(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+    """What the query string says, as the table wants it; BadParameter for anything else."""
+    given: dict[str, Any] = dict(request.query_params)
+    for one in endpoint.inputs:
+        text = given.get(one.name, "")
+        if one.type == "count" and is_count(text):
+            given[one.name] = int(text)
+    return checked(endpoint.inputs, given)
+
+
+def body_values(path: str, body: bytes) -> dict[str, Any]:
+    endpoint = next(one for one in ENDPOINTS if one.path == path)
+    try:
+        given = cast("object", json.loads(body))
+    except (ValueError, RecursionError) as error:
+        raise BadParameter("body", f"the body is no JSON: {error}") from error
+    return checked(endpoint.inputs, given)

@@ -1,6 +1,5 @@
 """The thread that looks for `web`: one look serves all browsers, and without any it rests."""
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple
 from knell.api import Knell
 from knell.api.results import AgentView, Changes, Event, Snapshot
 from knell.core.errors import KnellError
+from knell.faces.look_thread import LookThread
 from knell.faces.text.tables import orphan_json
 
 TURN = 0.2  # seconds: a look at the newest event's number, which is one small read
@@ -34,52 +34,29 @@ class WebScene(NamedTuple):
 Publish = Callable[[int, dict[str, Any]], None]  # the number of the last event, and what is new
 
 
-class WebFeed(threading.Thread):
+class WebFeed(LookThread):
     """Looks as long as somebody is there. A store that cannot be read is said, and tried again."""
 
     def __init__(self, open_knell: Callable[[], Knell], publish: Publish) -> None:
-        super().__init__(name="knell-web-feed", daemon=True)
-        self._open = open_knell
+        super().__init__("knell-web-feed", open_knell, resting=True)
         self._publish = publish
-        self._wake = threading.Event()
-        self._over = False
-        self._seen = False  # somebody is there
         self._begun = False  # somebody has come who needs the whole picture
         self.scene: WebScene | None = None
         self.trouble = ""
 
-    def stop(self) -> None:
-        self._over = True
-        self._wake.set()
-
     def begin(self) -> None:
         """The first browser has come: it gets the whole picture, as of now. One may have left a
         moment before, which this thread need not have noticed."""
-        self._seen = self._begun = True
-        self._wake.set()
+        self._begun = True
+        super().begin()
 
-    def rest(self) -> None:
-        """The last browser has left."""
-        self._seen = False
-        self._wake.set()
-
-    def refresh(self) -> None:
-        self._wake.set()
-
-    def run(self) -> None:
-        with self._open() as knell:
-            while not self._over:
-                if not self._seen:
-                    self._wake.wait()
-                    self._wake.clear()
-                    continue
-                try:
-                    self._feed(knell)
-                except KnellError as error:
-                    self.trouble = str(error)
-                    self._publish(0, {"trouble": self.trouble})
-                    self._wake.wait(LOOK)
-                    self._wake.clear()
+    def look_on(self, knell: Knell) -> None:
+        try:
+            self._feed(knell)
+        except KnellError as error:
+            self.trouble = str(error)
+            self._publish(0, {"trouble": self.trouble})
+            self.pause(LOOK)
 
     def _feed(self, knell: Knell) -> None:
         self._begun = False
@@ -89,9 +66,8 @@ class WebFeed(threading.Thread):
         self.scene, self.trouble = scene, ""
         self._publish(now.last_event, scene.to_json() | {"full": True, "trouble": ""})
         looked_at, cost = time.monotonic(), 0.0
-        while self._seen and not self._begun and not self._over:
-            woken = self._wake.wait(TURN)
-            self._wake.clear()
+        while not (self._resting or self._begun or self._over):
+            woken = self.pause(TURN)
             began = time.thread_time()
             due = time.monotonic() - looked_at >= max(LOOK, SHARE * cost)
             ending = any(view.state == "stopping" for view in scene.now.agents)

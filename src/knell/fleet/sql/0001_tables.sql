@@ -66,6 +66,7 @@ CREATE TABLE knell.receipts (
     agent   text NOT NULL,
     at      timestamptz NOT NULL DEFAULT now(),
     receipt jsonb NOT NULL,
+    proof   text NOT NULL DEFAULT '',  -- the host's signature
     PRIMARY KEY (host, run, number)
 );
 CREATE INDEX receipts_of_agent ON knell.receipts (host, agent, at);
@@ -98,7 +99,8 @@ CREATE TABLE knell.orders (
     expires_at  timestamptz NOT NULL,
     taken_at    timestamptz,
     finished_at timestamptz,
-    answer      jsonb
+    answer      jsonb,
+    proof       text NOT NULL DEFAULT ''  -- the host's signature of its answer
 );
 CREATE INDEX open_orders_of_host ON knell.orders (host, issued_at) WHERE state IN ('issued', 'taken');
 CREATE INDEX orders_by_time ON knell.orders (issued_at);

@@ -51,7 +51,8 @@ $$;
 CREATE FUNCTION knell.schema_of() RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = knell, pg_catalog, pg_temp AS $$
     SELECT jsonb_build_object('major', major, 'minor', minor, 'fleet', fleet,
-        'now', seconds(clock_timestamp()), 'host', my_host(), 'operator', is_operator())
+        'now', seconds(clock_timestamp()), 'host', my_host(), 'operator', is_operator(),
+        'operator_name', (SELECT o.name FROM operators o WHERE o.role = session_user))
     FROM meta
 $$;
 
@@ -150,13 +151,13 @@ BEGIN
             tag = excluded.tag, team = excluded.team, view = excluded.view, updated_at = now();
     END IF;
     IF p ? 'receipts' THEN
-        INSERT INTO receipts (host, run, number, agent, receipt)
+        INSERT INTO receipts (host, run, number, agent, receipt, proof)
         SELECT DISTINCT ON (one->>'run', one->>'number') me, one->>'run', (one->>'number')::bigint,
-            one->'receipt'->>'agent', one->'receipt'
+            one->'receipt'->>'agent', one->'receipt', coalesce(one->>'proof', '')
         FROM jsonb_array_elements(p->'receipts') one
         WHERE (one->>'seq')::bigint > it.receipt_seq
         ORDER BY one->>'run', one->>'number', (one->>'seq')::bigint DESC
-        ON CONFLICT (host, run, number) DO UPDATE SET receipt = excluded.receipt;
+        ON CONFLICT (host, run, number) DO UPDATE SET receipt = excluded.receipt, proof = excluded.proof;
         it.receipt_seq := greatest(it.receipt_seq, (SELECT max((one->>'seq')::bigint)
             FROM jsonb_array_elements(p->'receipts') one));
     END IF;
@@ -201,7 +202,8 @@ BEGIN
     RETURN to_jsonb(coalesce(now_is, 'unknown'));
 END $$;
 
-CREATE FUNCTION knell.finish(p_incarnation text, p_id uuid, p_state text, p_answer jsonb) RETURNS jsonb
+CREATE FUNCTION knell.finish(p_incarnation text, p_id uuid, p_state text, p_answer jsonb,
+    p_proof text DEFAULT '') RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = knell, pg_catalog, pg_temp AS $$
 DECLARE
     me text := check_link(p_incarnation);
@@ -210,7 +212,7 @@ BEGIN
     IF p_state NOT IN ('done', 'refused') THEN
         RAISE EXCEPTION 'an order is finished as done or refused' USING ERRCODE = 'KN003';
     END IF;
-    UPDATE orders SET state = p_state, answer = p_answer, finished_at = clock_timestamp()
+    UPDATE orders SET state = p_state, answer = p_answer, proof = p_proof, finished_at = clock_timestamp()
     WHERE id = p_id AND host = me AND state IN ('issued', 'taken');
     SELECT state INTO now_is FROM orders WHERE id = p_id AND host = me;
     RETURN to_jsonb(coalesce(now_is, 'unknown'));

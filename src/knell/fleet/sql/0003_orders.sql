@@ -28,13 +28,16 @@ BEGIN
     RETURN to_jsonb(jsonb_array_length(p_orders));
 END $$;
 
+-- With the key that the host has published; whoever reads it knows the host's key already, or takes it
+-- for the host's at first sight.
 CREATE FUNCTION knell.order_json(o knell.orders) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = knell, pg_catalog, pg_temp AS $$
     SELECT jsonb_build_object('id', o.id, 'host', o.host, 'state',
         CASE WHEN o.state = 'issued' AND o.expires_at <= clock_timestamp() THEN 'expired' ELSE o.state END,
         'body', o.body, 'issued_by', o.issued_by, 'issued_at', seconds(o.issued_at),
         'expires_at', seconds(o.expires_at), 'taken_at', seconds(o.taken_at),
-        'finished_at', seconds(o.finished_at), 'answer', o.answer)
+        'finished_at', seconds(o.finished_at), 'answer', o.answer, 'proof', o.proof,
+        'key', (SELECT h.key FROM hosts h WHERE h.name = o.host))
 $$;
 
 CREATE FUNCTION knell.answers(p_ids uuid[]) RETURNS jsonb

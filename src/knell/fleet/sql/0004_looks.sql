@@ -19,17 +19,6 @@ BEGIN
         FROM hosts h);
 END $$;
 
-CREATE FUNCTION knell.fleet_agents(p jsonb) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = knell, pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM check_operator();
-    RETURN (SELECT coalesce(jsonb_agg(a.view || jsonb_build_object('host', a.host) ORDER BY a.host, a.name), '[]')
-        FROM agents a JOIN hosts h ON h.name = a.host
-        WHERE h.left_at IS NULL AND (a.live OR coalesce((p->>'ended')::boolean, false))
-            AND (p->>'host' IS NULL OR a.host = p->>'host') AND (p->>'name' IS NULL OR a.name = p->>'name')
-            AND (p->>'tag' IS NULL OR a.tag = p->>'tag') AND (p->>'team' IS NULL OR a.team = p->>'team'));
-END $$;
-
 -- One agent of one host, for whoever may give orders: which run is meant, and nothing else.
 CREATE FUNCTION knell.find(p_host text, p_agent text) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = knell, pg_catalog, pg_temp AS $$
@@ -82,14 +71,6 @@ BEGIN
             WHERE tx < pg_snapshot_xmin(pg_current_snapshot()) AND (tx, id) > (after_tx, after_id)
                 AND (p->>'host' IS NULL OR host = p->>'host') AND (p->>'agent' IS NULL OR agent = p->>'agent')
             ORDER BY CASE WHEN p ? 'tx' THEN e.id END, e.tx DESC, e.id DESC LIMIT most) e);
-END $$;
-
-CREATE FUNCTION knell.fleet_receipt(p_host text, p_agent text) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = knell, pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM check_operator();
-    RETURN (SELECT receipt FROM receipts WHERE host = p_host AND (agent = p_agent OR run = p_agent)
-        ORDER BY at DESC, number DESC LIMIT 1);
 END $$;
 
 CREATE FUNCTION knell.room() RETURNS jsonb
@@ -151,6 +132,6 @@ GRANT EXECUTE ON FUNCTION knell.schema_of(), knell.my_host(), knell.is_operator(
     knell.answers(uuid[]), knell.list_orders(boolean), knell.cancel(uuid) TO knell_host, knell_operator;
 GRANT EXECUTE ON FUNCTION knell.hello(jsonb), knell.bye(text), knell.lease(text, double precision),
     knell.publish(text, jsonb), knell.waiting(text), knell.take(text, uuid),
-    knell.finish(text, uuid, text, jsonb), knell.ended_runs(jsonb) TO knell_host;
-GRANT EXECUTE ON FUNCTION knell.fleet_hosts(), knell.fleet_agents(jsonb), knell.fleet_runs(jsonb),
-    knell.fleet_events(jsonb), knell.fleet_receipt(text, text), knell.room() TO knell_operator;
+    knell.finish(text, uuid, text, jsonb, text), knell.ended_runs(jsonb) TO knell_host;
+GRANT EXECUTE ON FUNCTION knell.fleet_hosts(), knell.fleet_runs(jsonb), knell.fleet_events(jsonb),
+    knell.room() TO knell_operator;

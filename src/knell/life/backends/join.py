@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 from urllib.parse import quote
 
 from knell.core import ladder as ladders
@@ -20,6 +19,7 @@ from knell.core.conversation import given_conversation, recorded_conversation
 from knell.core.ending_steps import Way
 from knell.core.environment import SERVES
 from knell.core.errors import LaunchFailed, Refused, StillRunning
+from knell.core.json_lines import object_in
 from knell.core.kind import Kind
 from knell.core.ports.loopback import HttpCall, HttpReply
 from knell.core.ports.teams import Backend
@@ -42,20 +42,14 @@ POLL = 0.05  # seconds between two looks
 TRIES = 3  # servers that are started for one agent before it is given up
 
 
-class ServerJoin(NamedTuple):
-    """An agent as it is started on a server."""
-
-    agent: Agent
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-
-
 # -- using a server ----------------------------------------------------------------------------
 
 
-def join(world: World, agent: Agent, run: Run, env: Mapping[str, str]) -> ServerJoin:
+def join(
+    world: World, agent: Agent, run: Run, env: Mapping[str, str]
+) -> tuple[Agent, tuple[str, ...], Mapping[str, str]]:
     """Gives the run a server of its project and opens its conversation there, so that an ending
-    can abort the conversation; how the agent is to be started."""
+    can abort the conversation; the agent, its argv and its environment, as it is to be started."""
     kind = world.kind(agent.kind)
     serving = serving_of(kind)
     server = ensure_running(world, kind, project_of(world, agent.cwd), run)
@@ -69,7 +63,7 @@ def join(world: World, agent: Agent, run: Run, env: Mapping[str, str]) -> Server
     values = {"{url}": f"http://127.0.0.1:{server.port}", "{cwd}": agent.cwd}
     argv = _fill_in(words, values | {"{id}": agent.conversation})
     env = {**env, serving.user_env: login[0], serving.secret_env: login[1]}
-    return ServerJoin(agent, (kind.program, *argv, *agent.args), env)
+    return agent, (kind.program, *argv, *agent.args), env
 
 
 def project_of(world: World, cwd: str) -> str:
@@ -89,10 +83,7 @@ def _open_conversation(world: World, agent: Agent, server: Backend, serving: Ser
     title = f"teams::{agent.team}::agent::{agent.name}::role::{agent.role}"
     body = json.dumps({"title": title if agent.team else agent.name})
     reply = call_server(world, server, HttpCall(server.port, path, "POST", body))
-    try:
-        id = json.loads(reply.body).get("id", "") if reply else ""
-    except (ValueError, AttributeError, RecursionError):
-        id = ""
+    id = object_in(reply.body).get("id") if reply else ""
     return id if isinstance(id, str) and SESSION.fullmatch(id) else ""
 
 

@@ -16,7 +16,7 @@ from knell.core.codes import Code
 from knell.core.environment import TOKEN
 from knell.core.errors import Refused, StoreFailed
 from knell.core.process import KEEPER, Gone, Unknown
-from knell.core.seal import digest_of, token_of
+from knell.core.run import digest_of, token_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

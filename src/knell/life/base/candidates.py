@@ -4,8 +4,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from datetime import datetime
-from typing import TYPE_CHECKING
 
 from knell.core.agent import Agent
 from knell.core.conversation import (
@@ -16,16 +14,21 @@ from knell.core.conversation import (
     ConversationCandidate,
     in_conversation,
 )
-from knell.core.json_lines import records_of
+from knell.core.json_lines import object_in, records_of
 from knell.core.kind import Kind
+from knell.core.ports.registry import Registry, Row
+from knell.core.ports.world import World
 from knell.core.receipt import Conversation
 from knell.core.run import Run
-from knell.life.base.conversation import conversation_files, find_conversation, is_there, root_of
+from knell.core.times import seconds_of
+from knell.life.base.conversation import (
+    conversation_files,
+    find_conversation,
+    is_there,
+    project_above,
+    root_of,
+)
 from knell.life.base.known_conversation import IN_HOOK_LINE
-
-if TYPE_CHECKING:
-    from knell.core.ports.registry import Registry, Row
-    from knell.core.ports.world import World
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 UNSAFE = re.compile(r"[^ -~\u00a1-\ud7ff\ue000-\uffff]+")  # control characters, and what may be one
@@ -34,7 +37,7 @@ MOST = 10  # candidates that are shown
 
 
 def guessed_conversation(
-    world: "World", agent: Agent, run: Run, registry: "Registry", row: "Row"
+    world: World, agent: Agent, run: Run, registry: Registry, row: Row
 ) -> Conversation:
     """The first candidate, under its own word. Only for the id field of the registry file, whose
     readers expect the nearest one; it is not recorded as the agent's, and has no resume line."""
@@ -48,13 +51,13 @@ def guessed_conversation(
     return Conversation(first.id, exists=there, source=first.found_in, why=why)
 
 
-def nearest(world: "World", agent: Agent, run: Run) -> str:
+def nearest(world: World, agent: Agent, run: Run) -> str:
     """The id of the likeliest candidate, for what only looks at its file; empty: there is none."""
     first = next(_found(world, agent, run, (None, None)), None)
     return first.id if first else ""
 
 
-def candidates(world: "World", agent: Agent, run: Run) -> list[ConversationCandidate]:
+def candidates(world: World, agent: Agent, run: Run) -> list[ConversationCandidate]:
     """The likeliest first, each with its first and last words; ten at most."""
     registry = world.registry(agent.cwd) if run.place.name == "tmux" else None
     row = registry.row(run.place.session) if registry and run.place.session else None
@@ -69,7 +72,7 @@ def candidates(world: "World", agent: Agent, run: Run) -> list[ConversationCandi
 
 
 def _found(
-    world: "World", agent: Agent, run: Run, file: "tuple[Registry | None, Row | None]"
+    world: World, agent: Agent, run: Run, file: tuple[Registry | None, Row | None]
 ) -> Iterator[ConversationCandidate]:
     registry, row = file
     kind = world.kinds.kind_or_command(agent.kind)
@@ -92,7 +95,7 @@ def _found(
         yield ConversationCandidate(cached, CACHE)
 
 
-def _scanned(world: "World", agent: Agent, run: Run, kind: Kind) -> list[str]:
+def _scanned(world: World, agent: Agent, run: Run, kind: Kind) -> list[str]:
     """The conversations of this workspace that were written since the run began, the latest first,
     without those that are surely another agent's."""
     cwd = world.disk.real(agent.cwd)
@@ -106,7 +109,8 @@ def _scanned(world: "World", agent: Agent, run: Run, kind: Kind) -> list[str]:
         paths = [path for one in kind.conversation for path in world.disk.glob(f"{root}/{one}")]
         answers = [world.disk.query(path, kind.database.newest, {"cwd": cwd}) for path in paths]
         return [id for answer in answers for id in answer or () if id not in others]
-    since = _seconds(run.started_at) if run.keeper else 0.0  # an adopted one is older than its run
+    # One second earlier, because file times are coarser; and an adopted one is older than its run.
+    since = seconds_of(run.started_at) - 1.0 if run.keeper else 0.0
     last = _last_of_directory(world, kind, root, cwd)
     newest: list[tuple[float, str]] = []
     for template in kind.conversation[:1]:
@@ -123,34 +127,23 @@ def _scanned(world: "World", agent: Agent, run: Run, kind: Kind) -> list[str]:
     return [id for _, id in sorted(newest, reverse=True)]
 
 
-def _last_of_directory(world: "World", kind: Kind, root: str, cwd: str) -> str:
+def _last_of_directory(world: World, kind: Kind, root: str, cwd: str) -> str:
     """What the program itself notes as the latest conversation of a directory; agy does."""
-    if not kind.last_file:
-        return ""
-    try:
-        latest = json.loads(world.disk.tail(os.path.join(root, kind.last_file)) or b"{}")
-        return str(latest.get(cwd) or "")
-    except (ValueError, AttributeError, RecursionError):
-        return ""
+    file = os.path.join(root, kind.last_file)
+    return str(object_in(world.disk.tail(file)).get(cwd) or "") if kind.last_file else ""
 
 
-def _seconds(iso: str) -> float:
-    """One second earlier, because file times are coarser than ours."""
-    return datetime.fromisoformat(iso).timestamp() - 1.0 if iso else 0.0
-
-
-def _of_workspace(world: "World", kind: Kind, path: str, cwd: str) -> bool:
+def _of_workspace(world: World, kind: Kind, path: str, cwd: str) -> bool:
     """Whether the file is this directory's: by its folder, or because it says so itself."""
     if kind.cwd_key is not None:
         return True
-    above = os.path.dirname(os.path.dirname(path))
-    project = world.disk.head(os.path.join(above, kind.project_file)) if kind.project_file else None
+    project = project_above(world, kind, os.path.dirname(path))
     if project is not None:
-        return project.decode(errors="replace").strip() == cwd
+        return project == cwd
     return json.dumps(cwd).encode() in (world.disk.head(path) or b"")
 
 
-def _id_of(world: "World", path: str) -> str:
+def _id_of(world: World, path: str) -> str:
     in_name = UUID.findall(os.path.basename(path))
     if in_name:
         return in_name[-1]
@@ -164,7 +157,7 @@ def _id_of(world: "World", path: str) -> str:
 
 
 def with_words(
-    world: "World", agent: Agent, kind: Kind, one: ConversationCandidate
+    world: World, agent: Agent, kind: Kind, one: ConversationCandidate
 ) -> ConversationCandidate:
     """The candidate with when it last changed, and the first and last words in it."""
     if kind.database is not None:
@@ -182,13 +175,8 @@ def with_words(
 
 
 def _words(kind: Kind, text: bytes | None) -> list[str]:
-    """What the person says in these records, on one line each, without control characters."""
+    """What the person says in these records: the beginning of each, safe to print on a terminal."""
     said = kind.said
     words = [said(record) for record in records_of(text or b"")] if said else []
-    return [plain_words(one) for one in words if one.strip()]
-
-
-def plain_words(text: str) -> str:
-    """The beginning of a text that another program wrote, safe to print on a terminal."""
-    plain = " ".join(UNSAFE.sub(" ", text[: LONGEST * 8]).split())
-    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
+    plain = [" ".join(UNSAFE.sub(" ", one[: LONGEST * 8]).split()) for one in words if one.strip()]
+    return [one if len(one) <= LONGEST else one[: LONGEST - 1] + "…" for one in plain]

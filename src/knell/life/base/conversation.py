@@ -6,7 +6,6 @@ Which conversation it is, known_conversation.py learns; candidates.py finds what
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from knell.core.agent import Agent
 from knell.core.conversation import (
@@ -18,13 +17,11 @@ from knell.core.conversation import (
 )
 from knell.core.errors import AskerError
 from knell.core.kind import KEEPS_NONE, Kind
+from knell.core.ports.world import World
 from knell.core.receipt import Conversation
 
-if TYPE_CHECKING:
-    from knell.core.ports.world import World
 
-
-def find_conversation(world: "World", agent: Agent) -> Conversation:
+def find_conversation(world: World, agent: Agent) -> Conversation:
     """The conversation on record, looked up on disk: there, whole, and how to go on with it."""
     try:
         kind = world.kind(agent.kind)
@@ -48,14 +45,16 @@ def _why_unsure(agent: Agent, kind: Kind) -> str:
     return f"unsure: {kind.name} has not told which conversation it is in"
 
 
-def _found(world: "World", agent: Agent, kind: Kind, known: Conversation) -> Conversation:
+def _found(world: World, agent: Agent, kind: Kind, known: Conversation) -> Conversation:
     if not kind.conversation:
         return known._replace(resume=resume_line(world, agent))
     files = conversation_files(world, agent, kind)
     there = is_there(world, kind, files, agent.conversation)
     if there is not False and (why := _why_unreadable(world, kind, files, there=there)):
         return Conversation(source=UNSURE, why=why)
-    if there is None or (not there and _is_hidden(world, agent, kind)):
+    # What may lie in a directory that we may not read is not "nothing there".
+    patterns = _patterns(world, agent, kind, kind.conversation)
+    if there is None or (not there and any(map(world.disk.hides, patterns))):
         return known._replace(why=f"{kind.name}'s files could not be read")
     if not there:
         return known._replace(exists=False, why="it was never written to disk")
@@ -63,12 +62,7 @@ def _found(world: "World", agent: Agent, kind: Kind, known: Conversation) -> Con
     return known._replace(exists=True, complete=whole, resume=resume_line(world, agent))
 
 
-def _is_hidden(world: "World", agent: Agent, kind: Kind) -> bool:
-    """Whether it may lie in a directory that we may not read: that is not "nothing there"."""
-    return any(world.disk.hides(one) for one in _patterns(world, agent, kind, kind.conversation))
-
-
-def _why_unreadable(world: "World", kind: Kind, files: list[str], *, there: bool | None) -> str:
+def _why_unreadable(world: World, kind: Kind, files: list[str], *, there: bool | None) -> str:
     """Why this cannot be read: a version that knell does not know wrote it; empty if it can, or is
     only damaged."""
     from knell.life.base.versions import has_known_records, why_unreadable
@@ -78,7 +72,7 @@ def _why_unreadable(world: "World", kind: Kind, files: list[str], *, there: bool
     return why_unreadable(world, kind)
 
 
-def conversation_files(world: "World", agent: Agent, kind: Kind) -> list[str]:
+def conversation_files(world: World, agent: Agent, kind: Kind) -> list[str]:
     """The files of the conversation on record; for a database, the database.
 
     A link to nothing is none. Eight characters in a file's name may be those of two conversations:
@@ -101,37 +95,45 @@ def has_short_ids(kind: Kind) -> bool:
     return any("{id8}" in template for template in kind.conversation)
 
 
-def unread_files(world: "World", agent: Agent, kind: Kind) -> list[str]:
+def unread_files(world: World, agent: Agent, kind: Kind) -> list[str]:
     """Those that are the conversation's by the beginning of its id alone: they may be another's."""
     files = conversation_files(world, agent, kind) if has_short_ids(kind) else []
     return [path for path in files if world.disk.head(path) is None]
 
 
-def files_below(world: "World", agent: Agent, kind: Kind, templates: tuple[str, ...]) -> list[str]:
+def files_below(world: World, agent: Agent, kind: Kind, templates: tuple[str, ...]) -> list[str]:
     patterns = _patterns(world, agent, kind, templates)
     return list(dict.fromkeys(path for one in patterns for path in world.disk.glob(one)))
 
 
-def _patterns(world: "World", agent: Agent, kind: Kind, templates: tuple[str, ...]) -> list[str]:
+def _patterns(world: World, agent: Agent, kind: Kind, templates: tuple[str, ...]) -> list[str]:
     root, cwd = root_of(world, agent, kind), world.disk.real(agent.cwd)
     below = below_root(kind, templates, agent.conversation, cwd)
     return [os.path.join(root, one) for one in below]
 
 
-def root_of(world: "World", agent: Agent, kind: Kind) -> str:
+def root_of(world: World, agent: Agent, kind: Kind) -> str:
     """As the agent was started; what the environment says now may be another person's choice."""
     if agent.conversation_root:
         return agent.conversation_root
     return conversation_root(kind, {**world.env, **dict(agent.env)}, world.kinds.strip_env)
 
 
-def root_in(world: "World", agent: Agent, env: Mapping[str, str]) -> str:
+def root_in(world: World, agent: Agent, env: Mapping[str, str]) -> str:
     """Where an agent that is started in this environment keeps its conversations."""
     kind = world.kinds.kind_or_command(agent.kind)
     return conversation_root(kind, {**env, **dict(agent.env)}, world.kinds.strip_env)
 
 
-def is_there(world: "World", kind: Kind, files: list[str], conversation: str) -> bool | None:
+def project_above(world: World, kind: Kind, folder: str) -> str | None:
+    """The directory that the conversations in this folder are about, by the file above it; None
+    if the kind has no such file, or it cannot be read."""
+    file = os.path.join(os.path.dirname(folder), kind.project_file)
+    text = world.disk.head(file) if kind.project_file else None
+    return None if text is None else text.decode(errors="replace").strip()
+
+
+def is_there(world: World, kind: Kind, files: list[str], conversation: str) -> bool | None:
     """None where a database would not answer: could not look is not nothing there."""
     if kind.database is None:
         return bool(files)
@@ -141,7 +143,7 @@ def is_there(world: "World", kind: Kind, files: list[str], conversation: str) ->
     return None if files and None in answers else False
 
 
-def is_whole(world: "World", kind: Kind, path: str) -> bool | None:
+def is_whole(world: World, kind: Kind, path: str) -> bool | None:
     """Whether the last record was written to its end. A program killed mid-write leaves half."""
     if kind.database is not None or not path.endswith(".jsonl"):
         return None
@@ -157,7 +159,7 @@ def is_whole(world: "World", kind: Kind, path: str) -> bool | None:
     return True
 
 
-def resume_line(world: "World", agent: Agent) -> str:
+def resume_line(world: World, agent: Agent) -> str:
     """What a person could type without knell, with the flags that a resume repeats."""
     import shlex
 

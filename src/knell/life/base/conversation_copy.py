@@ -7,19 +7,15 @@ it; a purge deletes it too.
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from knell.core.agent import Agent
 from knell.core.conversation import below_root
 from knell.core.ending_steps import Case
 from knell.core.errors import FileFailed
 from knell.core.json_lines import records_of
-from knell.core.kind import Kind
 from knell.core.ports.disk import WholeFile
+from knell.core.ports.world import World
 from knell.life.base.conversation import conversation_files, find_conversation, root_of
-
-if TYPE_CHECKING:
-    from knell.core.ports.world import World
 
 FOLDER = "conversation"  # in the run's directory; below it the path as it is below the root
 LARGEST = 64_000_000  # bytes of a file that is copied
@@ -27,7 +23,7 @@ MOST = 8  # files of one conversation
 RUNS = 20  # of one agent whose copies are looked at
 
 
-def keep_copy(world: "World", agent: Agent, run: str) -> None:
+def keep_copy(world: World, agent: Agent, run: str) -> None:
     """Copies the conversation's files if a person has said something in it: of an empty one the
     program may rid itself. What cannot be copied is left: the ending matters more."""
     kind = world.kinds.kind_or_command(agent.kind)
@@ -40,11 +36,11 @@ def keep_copy(world: "World", agent: Agent, run: str) -> None:
         if seen is None or seen.what != "file" or seen.size > LARGEST or inside.startswith(".."):
             continue
         content = world.disk.tail(path, LARGEST) or b""
-        if _has_words(kind, content):
+        if any(kind.said is None or kind.said(record) for record in records_of(content)):
             _write(world, os.path.join(_folder(world, run), inside), content, anew=True)
 
 
-def put_back(world: "World", agent: Agent, run: str) -> bool:
+def put_back(world: World, agent: Agent, run: str) -> bool:
     """Writes what is gone of the conversation back from the copies of that run; whether it did.
     What is there stays as it is."""
     root = world.disk.real(root_of(world, agent, world.kinds.kind_or_command(agent.kind)))
@@ -61,7 +57,7 @@ def put_back(world: "World", agent: Agent, run: str) -> bool:
     return done
 
 
-def put_back_lost(world: "World", cases: list[Case]) -> list[Case]:
+def put_back_lost(world: World, cases: list[Case]) -> list[Case]:
     """The step of an ending: what the program deleted as it left is there again."""
     return [
         case._replace(
@@ -73,7 +69,7 @@ def put_back_lost(world: "World", cases: list[Case]) -> list[Case]:
     ]
 
 
-def put_back_any(world: "World", agent: Agent) -> bool:
+def put_back_any(world: World, agent: Agent) -> bool:
     """The same from the latest run that has a copy; for a resume long after."""
     kind = world.kinds.kind_or_command(agent.kind)
     if not kind.may_vanish:
@@ -82,7 +78,7 @@ def put_back_any(world: "World", agent: Agent) -> bool:
     return any(put_back(world, agent, run.id) for run in runs)
 
 
-def forget_copies(world: "World", agent: Agent) -> None:
+def forget_copies(world: World, agent: Agent) -> None:
     """Deletes every copy of the conversation on record."""
     if not world.kinds.kind_or_command(agent.kind).may_vanish:
         return
@@ -90,22 +86,18 @@ def forget_copies(world: "World", agent: Agent) -> None:
         world.disk.purge(_folder(world, run.id), list(_copies(world, agent, run.id)))
 
 
-def _folder(world: "World", run: str) -> str:
+def _folder(world: World, run: str) -> str:
     return os.path.join(world.rundir(run), FOLDER)
 
 
-def _copies(world: "World", agent: Agent, run: str) -> Iterator[str]:
+def _copies(world: World, agent: Agent, run: str) -> Iterator[str]:
     """The copies of this conversation and of no other."""
     kind = world.kinds.kind_or_command(agent.kind)
     for glob in below_root(kind, kind.conversation, agent.conversation, world.disk.real(agent.cwd)):
         yield from world.disk.glob(os.path.join(_folder(world, run), glob))
 
 
-def _has_words(kind: Kind, content: bytes) -> bool:
-    return any(kind.said is None or kind.said(record) for record in records_of(content))
-
-
-def _write(world: "World", path: str, content: bytes, *, anew: bool = False) -> bool:
+def _write(world: World, path: str, content: bytes, *, anew: bool = False) -> bool:
     try:
         world.disk.make_directory(os.path.dirname(path))
         was = world.disk.read_whole(path) if anew else WholeFile(path, None)

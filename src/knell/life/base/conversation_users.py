@@ -1,23 +1,18 @@
 """Finds who else is in a conversation: another agent of knell's, or any process of the machine."""
 
-import json
 import os
-from typing import TYPE_CHECKING
 
 from knell.core.agent import Agent
 from knell.core.conversation import recorded_conversation
+from knell.core.json_lines import object_in
 from knell.core.kind import Kind
-from knell.core.process import Gone
+from knell.core.ports.world import World
+from knell.core.process import FoundProcess, Gone
 from knell.life.base.conversation import conversation_files, root_of
 from knell.life.base.known_conversation import known_conversation
-from knell.life.base.members import processes_of
-
-if TYPE_CHECKING:
-    from knell.core.ports.world import World
-    from knell.core.process import FoundProcess
 
 
-def conversation_user(world: "World", agent: Agent, kind: Kind) -> str:
+def conversation_user(world: World, agent: Agent, kind: Kind) -> str:
     """In words, the first that is found in the conversation on the agent's record; empty: none."""
     return (
         _another_agent(world, agent)
@@ -27,8 +22,8 @@ def conversation_user(world: "World", agent: Agent, kind: Kind) -> str:
 
 
 def same_conversation(
-    world: "World", kind: str, conversation: str, processes: "list[FoundProcess] | None" = None
-) -> "FoundProcess | None":
+    world: World, kind: str, conversation: str, processes: list[FoundProcess] | None = None
+) -> FoundProcess | None:
     """A live process of that kind whose own command line names that conversation as its own."""
     program = world.kinds.kind_or_command(kind)
     for member in world.processes.all_processes() if processes is None else processes:
@@ -40,7 +35,7 @@ def same_conversation(
     return None
 
 
-def _another_agent(world: "World", agent: Agent) -> str:
+def _another_agent(world: World, agent: Agent) -> str:
     live = {run.agent: run for run in world.store.runs.live()}
     for other in world.store.runs.live_agents():
         if other.name == agent.name or other.kind != agent.kind or other.name not in live:
@@ -51,12 +46,12 @@ def _another_agent(world: "World", agent: Agent) -> str:
     return ""
 
 
-def _own_pids(world: "World", agent: Agent) -> set[int]:
+def _own_pids(world: World, agent: Agent) -> set[int]:
     runs = [run for run in world.store.runs.live() if run.agent == agent.name]
-    return {process.pid for run in runs for process in processes_of(run)}
+    return {process.pid for run in runs for process in run.processes}
 
 
-def _process_that_holds(world: "World", agent: Agent, kind: Kind) -> str:
+def _process_that_holds(world: World, agent: Agent, kind: Kind) -> str:
     """A process that has its file open, or whose own command line names it."""
     files = () if kind.database else conversation_files(world, agent, kind)
     own = _own_pids(world, agent)
@@ -71,7 +66,7 @@ def _process_that_holds(world: "World", agent: Agent, kind: Kind) -> str:
     return ""
 
 
-def _process_that_notes(world: "World", agent: Agent, kind: Kind) -> str:
+def _process_that_notes(world: World, agent: Agent, kind: Kind) -> str:
     """A live process of the program's whose own note names the conversation; claude keeps one."""
     if not kind.live_file:
         return ""
@@ -81,11 +76,8 @@ def _process_that_notes(world: "World", agent: Agent, kind: Kind) -> str:
         pid = os.path.basename(path).partition(".")[0]
         if not pid.isdecimal() or int(pid) in own:
             continue
-        try:
-            note = json.loads(world.disk.head(path) or b"{}")
-            named, start = note.get("sessionId") == agent.conversation, str(note.get("procStart"))
-        except (ValueError, AttributeError, RecursionError):
-            continue
+        note = object_in(world.disk.head(path))
+        named, start = note.get("sessionId") == agent.conversation, str(note.get("procStart"))
         process = world.processes.identify(int(pid)) if named else None
         lives = process and not isinstance(world.processes.look(process), Gone)
         if process and lives and start in (str(process.start), "None"):

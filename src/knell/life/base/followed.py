@@ -1,7 +1,6 @@
 """Follows an agent through its program's log of what was typed (core/typed_log.py)."""
 
 import os
-from typing import TYPE_CHECKING
 
 from knell.core.agent import Agent
 from knell.core.conversation import (
@@ -14,19 +13,17 @@ from knell.core.conversation import (
 )
 from knell.core.errors import BadConfig
 from knell.core.kind import Kind
+from knell.core.ports.world import World
 from knell.core.run import Run
 from knell.core.telling import BEGAN
-from knell.core.times import parsed_time
+from knell.core.times import seconds_of
 from knell.core.typed_log import EARLY, Chat, TypedLine, TypedLog, follow
-from knell.life.base.conversation import conversation_files, root_of
-
-if TYPE_CHECKING:
-    from knell.core.ports.world import World
+from knell.life.base.conversation import conversation_files, project_above, root_of
 
 MOST = 40  # conversations of one directory that are read, the last written first
 
 
-def followed_conversation(world: "World", agent: Agent, run: Run, kind: Kind) -> KnownConversation:
+def followed_conversation(world: World, agent: Agent, run: Run, kind: Kind) -> KnownConversation:
     """The conversation that it has moved to; LEFT with the one it began in where that cannot be
     told; nothing where there is no such log."""
     log = kind.typed_log
@@ -35,8 +32,7 @@ def followed_conversation(world: "World", agent: Agent, run: Run, kind: Kind) ->
     if log is None or not folder:
         return NOTHING_KNOWN
     path = os.path.normpath(os.path.join(folder, log.file))
-    began = parsed_time(run.started_at)
-    since = began.timestamp() - EARLY if began else 0.0
+    since = seconds_of(run.started_at) - EARLY
     try:
         typed = _typed(world, log, path, since)
         chats = _chats(world, agent, log, folder, since) if typed else []
@@ -54,7 +50,7 @@ def followed_conversation(world: "World", agent: Agent, run: Run, kind: Kind) ->
     return KnownConversation(found.id or first, source, world.moment(found.at))
 
 
-def _typed(world: "World", log: TypedLog, path: str, since: float) -> list[TypedLine] | None:
+def _typed(world: World, log: TypedLog, path: str, since: float) -> list[TypedLine] | None:
     """What was typed since then, by anybody in that directory; None: could not look."""
     seen = world.disk.seen(path)
     if seen is not None and seen.what == "nothing":
@@ -64,20 +60,20 @@ def _typed(world: "World", log: TypedLog, path: str, since: float) -> list[Typed
     return None if lines is None else [line for line in lines if line.at >= since]
 
 
-def _lost_at(world: "World", log: TypedLog, path: str) -> float:
+def _lost_at(world: World, log: TypedLog, path: str) -> float:
     """When the program last put a log aside that it could not read; 0 if it never did."""
     aside = world.disk.glob(path + log.aside) if log.aside else ()
     return max((world.disk.touched_at(one) or 0.0 for one in aside), default=0.0)
 
 
-def _began_in(world: "World", run: Run, kind: Kind) -> str:
+def _began_in(world: World, run: Run, kind: Kind) -> str:
     """The id that the program was started with; empty if none was given."""
     text = world.disk.head(os.path.join(world.rundir(run.id), BEGAN)) or b""
     first = text.decode("ascii", "replace").strip()
     return first if kind.is_id(first) else ""
 
 
-def _folder(world: "World", agent: Agent, kind: Kind, first: str) -> str:
+def _folder(world: World, agent: Agent, kind: Kind, first: str) -> str:
     """The folder of the directory's conversations: where the first one is, or the one beside the
     file that names the directory; empty if there is none yet."""
     files = conversation_files(world, agent._replace(conversation=first), kind)
@@ -87,13 +83,12 @@ def _folder(world: "World", agent: Agent, kind: Kind, first: str) -> str:
     below = os.path.dirname(kind.conversation[0])
     root = root_of(world, agent, kind)
     for folder in world.disk.glob(os.path.join(root, below)):
-        project = world.disk.head(os.path.join(os.path.dirname(folder), kind.project_file)) or b""
-        if project.decode(errors="replace").strip() == cwd:
+        if project_above(world, kind, folder) == cwd:
             return folder
     return ""
 
 
-def _chats(world: "World", agent: Agent, log: TypedLog, folder: str, since: float) -> list[Chat]:
+def _chats(world: World, agent: Agent, log: TypedLog, folder: str, since: float) -> list[Chat]:
     """The conversations that were written since, without those that are surely another's."""
     others = {
         one.conversation

@@ -3,11 +3,9 @@
 Nothing here searches the disk for what might be the agent's: see candidates.py for that.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from knell.core.agent import Agent
 from knell.core.conversation import (
@@ -23,23 +21,22 @@ from knell.core.conversation import (
     recorded_conversation,
 )
 from knell.core.errors import StoreFailed
+from knell.core.json_lines import object_in
 from knell.core.kind import Kind
+from knell.core.ports.world import World
 from knell.core.process import Gone
 from knell.core.run import Run
 from knell.core.telling import LEFT as LEFT_WORD
 from knell.core.telling import TAIL, told_lines
 from knell.core.telling import TOLD as TOLD_FILE
 from knell.life.base.conversation import conversation_files, root_of
-from knell.life.base.held_conversation import held_conversation, is_side
-
-if TYPE_CHECKING:
-    from knell.core.ports.world import World
+from knell.life.base.held_conversation import held_conversation, is_side, may_have_left
 
 IN_HOOK_LINE = re.compile(rb'"session_?[iI]d"\s*:\s*"([A-Za-z0-9_-]{6,80})"')
 MOVED_ON = re.compile(rb'"source"\s*:\s*"(clear|resume|compact)"')
 
 
-def learn_conversation(world: "World", agent: Agent, run: Run) -> Agent:
+def learn_conversation(world: World, agent: Agent, run: Run) -> Agent:
     """The agent with what is surely known now, which is recorded if it is new."""
     known = known_conversation(world, agent, run)
     if known == recorded_conversation(agent) or not (known.sure or known.source == LEFT):
@@ -51,7 +48,7 @@ def learn_conversation(world: "World", agent: Agent, run: Run) -> Agent:
     return in_conversation(agent, known)
 
 
-def known_conversation(world: "World", agent: Agent, run: Run) -> KnownConversation:
+def known_conversation(world: World, agent: Agent, run: Run) -> KnownConversation:
     """The latest sure word: what is on record, or what the run has said since."""
     kind = world.kinds.kind_or_command(agent.kind)
     if not kind.resume:
@@ -73,7 +70,7 @@ def known_conversation(world: "World", agent: Agent, run: Run) -> KnownConversat
 
 
 def _last_seen(
-    world: "World",
+    world: World,
     agent: Agent,
     run: Run,
     record: KnownConversation,
@@ -88,13 +85,11 @@ def _last_seen(
     gone = run.process and isinstance(world.processes.look(run.process), Gone)
     if not gone or not run.live or run.ending is not None:  # an ending looks while it lives
         return []
-    from knell.life.base.crash_locks import may_have_left
-
     known = latest(record, words)
     return may_have_left(world, agent, known, words, lambda: set(_told_of(world, agent)))
 
 
-def _told_of(world: "World", agent: Agent) -> Iterator[str]:
+def _told_of(world: World, agent: Agent) -> Iterator[str]:
     """Every conversation that another agent of that kind is known to be in, or has told of."""
     for other in world.store.runs.agents():
         if other.kind == agent.kind and other.name != agent.name:
@@ -103,7 +98,7 @@ def _told_of(world: "World", agent: Agent) -> Iterator[str]:
             yield from (word.id for word in said_by_run(world, other, run)) if run else ()
 
 
-def said_by_run(world: "World", agent: Agent, run: Run) -> list[KnownConversation]:
+def said_by_run(world: World, agent: Agent, run: Run) -> list[KnownConversation]:
     """Every word of this run itself, without the id that it was given."""
     kind = world.kinds.kind_or_command(agent.kind)
     words = [_noted(world, agent, run, kind), _told(world, agent, run, kind)]
@@ -114,26 +109,23 @@ def said_by_run(world: "World", agent: Agent, run: Run) -> list[KnownConversatio
     return [word for word in words if kind.is_id(word.id)]  # the agent may have written it
 
 
-def _noted(world: "World", agent: Agent, run: Run, kind: Kind) -> KnownConversation:
+def _noted(world: World, agent: Agent, run: Run, kind: Kind) -> KnownConversation:
     """Claude notes its current session by PID; /clear changes it."""
     if not kind.live_file or run.process is None:
         return NOTHING_KNOWN
     name = kind.live_file.replace("{pid}", str(run.process.pid))
     # By its name: the root itself may not be there yet, or may be a link.
     path = os.path.normpath(os.path.join(root_of(world, agent, kind), name))
-    try:
-        note = json.loads(world.disk.head(path) or b"{}")
-        same = str(note.get("procStart", run.process.start)) == str(run.process.start)
-        id = str(note.get("sessionId") or "") if same else ""
-    except (ValueError, AttributeError, RecursionError):
-        return NOTHING_KNOWN
+    note = object_in(world.disk.head(path))
+    same = str(note.get("procStart", run.process.start)) == str(run.process.start)
+    id = str(note.get("sessionId") or "") if same else ""
     return KnownConversation(id, NOTED, world.moment(world.disk.touched_at(path) or 0.0))
 
 
 # -- told ---------------------------------------------------------------------------------------
 
 
-def _told(world: "World", agent: Agent, run: Run, kind: Kind) -> KnownConversation:
+def _told(world: World, agent: Agent, run: Run, kind: Kind) -> KnownConversation:
     """The last conversation that the run was told, and that is there: side threads have no file."""
     path = os.path.join(world.rundir(run.id), TOLD_FILE) if run.id and kind.tell else ""
     lines = told_lines(world.disk.tail(path, TAIL) or b"") if path else []
@@ -154,7 +146,7 @@ def _told(world: "World", agent: Agent, run: Run, kind: Kind) -> KnownConversati
     return NOTHING_KNOWN
 
 
-def _hooked(world: "World", run: Run) -> KnownConversation:
+def _hooked(world: World, run: Run) -> KnownConversation:
     """What the user's own session-start hook wrote, for a program that tells by nothing else.
 
     It is the first session, unless that was left for another: a nested agent writes here too."""
@@ -168,12 +160,12 @@ def _hooked(world: "World", run: Run) -> KnownConversation:
     return KnownConversation(current, TOLD, world.moment(at or 0.0)) if current else NOTHING_KNOWN
 
 
-def _is_own_thread(world: "World", agent: Agent, kind: Kind, id: str) -> bool:
+def _is_own_thread(world: World, agent: Agent, kind: Kind, id: str) -> bool:
     files = conversation_files(world, agent._replace(conversation=id), kind)
     return any(not is_side(world, kind, path) for path in files)
 
 
-def _printed(world: "World", run: Run, kind: Kind) -> KnownConversation:
+def _printed(world: World, run: Run, kind: Kind) -> KnownConversation:
     """The id that the program printed: on the screen that its keeper kept when it had left, or in
     what a headless one has printed first."""
     screen = os.path.join(world.rundir(run.id), "screen") if run.id else ""

@@ -22,18 +22,15 @@ def target_of(world: World, run: Run) -> Target:
     """The run as the kernel needs it; its ladder is still empty."""
     from knell.core.ports.processes import Target
 
-    unkept = run.keeper is None or isinstance(world.processes.look(run.keeper), Gone)
-    return Target(
-        run=run.id,
-        rundir=world.rundir(run.id),
-        keeper=run.keeper,
-        process=run.process,
-        cgroup=run.cgroup,
-        ladder=(),
-        seal=run.seal,
-        known=survivors_of(world, run) if unkept else (),
-        shared=helper_rules(world, run) if unkept else (),  # a keeper has them in its order
-    )
+    rundir = world.rundir(run.id)
+    target = Target(run.id, rundir, run.keeper, run.process, run.cgroup, (), seal=run.seal)
+    kept = run.keeper and not isinstance(world.processes.look(run.keeper), Gone)
+    return target if kept else with_helpers(world, run, target)
+
+
+def with_helpers(world: World, run: Run, target: Target) -> Target:
+    """With what only a look without the run's keeper needs: the keeper has it in its order."""
+    return target._replace(known=survivors_of(world, run), shared=helper_rules(world, run))
 
 
 def helper_rules(world: World, run: Run) -> tuple[tuple[str, str], ...]:
@@ -51,17 +48,12 @@ def survivors_of(world: World, run: Run) -> tuple[ProcessId, ...]:
     return tuple(p for p in tracked if not isinstance(world.processes.look(p), Gone))
 
 
-def processes_of(run: Run) -> list[ProcessId]:
-    """The run's keeper and its agent, as far as they are on record."""
-    return [process for process in (run.keeper, run.process) if process]
-
-
 def protected_now(world: World) -> list[ProcessId]:
     """Keepers and agents of all live runs. An ending signals none of them but its own.
 
     Read anew before every signal: an agent may have started another a moment ago."""
     runs = world.store.runs.live()
-    return [process for run in runs if run.host == world.host for process in processes_of(run)]
+    return [process for run in runs if run.host == world.host for process in run.processes]
 
 
 def never_came(world: World, run: Run) -> bool:

@@ -1,13 +1,13 @@
 """Whether an ended run comes back; what it was started with is kept for that and no longer."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from knell.core.agent import Agent
 from knell.core.ending_steps import Case
 from knell.core.ports.world import World
 from knell.core.restart import EndedRun, PlanState, RestartPlan, RestartRules, decide
 from knell.core.run import Ending, Run
+from knell.core.times import seconds_of
 
 SPAWNER_DIED = "the process that started it died"
 RESTART = "restart"  # why a run was stopped that `restart` is about to start again
@@ -20,13 +20,15 @@ LAST_LINES = 5  # of its screen: what scrolled up earlier did not end it
 
 def make_plan(world: World, agent: Agent, run: Run, ending: Ending) -> RestartPlan:
     ended = seconds_of(run.ended_at)
+    # A restart that failed before the agent began does not count as an attempt.
+    never_began = ending.reason == "not_started" and ending.detail == SPAWNER_DIED
     known = EndedRun(
         ending,
         attempt=run.attempt,
         lived=max(0.0, ended - seconds_of(run.started_at)),
         words=last_words(world, run),
         ended_ago=world.seconds() - ended,
-        cut_short=was_cut_short(run, ending),
+        cut_short=never_began and run.process is None and bool(run.restarted_from),
     )
     decision = decide(known, RestartRules(agent.restart))
     if not decision.again:
@@ -39,16 +41,6 @@ def last_words(world: World, run: Run) -> str:
     """The last lines of the run's last screen, as far as its receipt has them."""
     receipt = world.store.endings.receipt(run.id)
     return "\n".join(receipt.screen.strip().split("\n")[-LAST_LINES:]) if receipt else ""
-
-
-def was_cut_short(run: Run, ending: Ending) -> bool:
-    """Whether a restart failed before the agent began: then it does not count as an attempt."""
-    never_began = ending.reason == "not_started" and ending.detail == SPAWNER_DIED
-    return never_began and run.process is None and bool(run.restarted_from)
-
-
-def seconds_of(iso: str) -> float:
-    return datetime.fromisoformat(iso).timestamp() if iso else 0.0
 
 
 def call_off(world: World, runs: Sequence[Run], by: str) -> None:

@@ -11,7 +11,6 @@ from knell.core.ports.world import World
 from knell.core.process import Gone, ProcessId
 from knell.core.run import Ending, Outcome, Place, Run, State
 from knell.core.teams import Team
-from knell.life.base.members import processes_of
 from knell.life.base.restart_plans import forget_everywhere
 from knell.life.base.take_in import born
 
@@ -70,7 +69,7 @@ def is_known_to_live(world: World) -> bool:
 
 
 def _lives(world: World, run: Run) -> bool:
-    return any(not isinstance(world.processes.look(one), Gone) for one in processes_of(run))
+    return any(not isinstance(world.processes.look(one), Gone) for one in run.processes)
 
 
 def _renamed(record: RunRecord, unknown: list[str]) -> RunRecord:

@@ -1,4 +1,5 @@
-"""Copies keepers' journals into the store: births and ends. Signals nothing."""
+"""Copies keepers' journals into the store, births and ends, and puts the directories of ended runs
+away into the archive. Signals nothing."""
 
 from __future__ import annotations  # every verb comes here, and few have an end to write down
 
@@ -6,16 +7,19 @@ from typing import TYPE_CHECKING
 
 from knell.core.errors import StoreFailed
 from knell.core.process import Gone
-from knell.core.run import State
+from knell.core.run import Outcome, State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from knell.core.ending_steps import Case
     from knell.core.ports.keepers import Journal
     from knell.core.ports.world import World
     from knell.core.process import Alive, ProcessId, Unknown
+    from knell.core.receipt import Receipt
     from knell.core.run import Run
 
+AT_ONCE = 2000  # directories that one housekeeping clears, in a second or so
 Seen = dict["ProcessId", "Alive | Gone | Unknown"]  # looks at processes, each taken once
 
 
@@ -54,7 +58,6 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
     # Without an outcome, something had survived. The agent could have written it: what its keeper
     # did not seal is believed only if nothing of the run is left, and proves nothing.
     if left is not None and left.outcome and (journal.ended or _lost(world, run, journal)):
-        from knell.life.base.put_away import put_away
         from knell.life.base.receipts import record_left_receipt
 
         put_away(world, [record_left_receipt(world, run, left, journal)])
@@ -65,7 +68,6 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
     if _owner_busy(world, run, journal) or _unfinished(run):
         return run  # the process that ends it has seen more, and writes the better receipt
     if journal.ended or _lost(world, run, journal):
-        from knell.life.base.put_away import put_away
         from knell.life.base.receipts import record_end
 
         world.keepers.take_back_order(world.rundir(run.id))  # first: nobody comes back to the ended
@@ -122,3 +124,27 @@ def _lost(world: World, run: Run, journal: Journal) -> bool:
 
 def born(run: Run, journal: Journal) -> Run:
     return run._replace(keeper=journal.keeper, process=journal.process, cgroup=journal.cgroup)
+
+
+# -- putting away ----------------------------------------------------------------------------------
+
+
+def put_away(world: World, receipts: Iterable[Receipt | None]) -> None:
+    """The runs of which nothing lives any more: what goes on may still write into its directory."""
+    ended = [one for one in receipts if one and one.outcome and one.outcome != Outcome.ARCHIVED]
+    world.archive.put_away([one.run for one in ended if not one.survivors and not one.kept])
+
+
+def put_away_after(world: World, cases: list[Case]) -> list[Case]:
+    """A step of endings (knell/start_end_steps.py)."""
+    put_away(world, [case.receipt for case in cases])
+    return cases
+
+
+def put_leftovers_away(world: World) -> None:
+    """Ended runs whose directories are still whole: of an earlier knell, or because a crash or a
+    full disk came in between."""
+    tracked = {orphan.run for orphan in world.store.runs.orphans()}
+    live = {run.id for run in world.store.runs.live()}
+    found = [run for run in world.archive.leftovers() if run not in tracked | live]
+    put_away(world, [world.store.endings.receipt(run) for run in found[:AT_ONCE]])

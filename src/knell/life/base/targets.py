@@ -9,7 +9,6 @@ from knell.core.process import Gone
 from knell.core.receipt import Receipt, Result, TargetResult
 from knell.core.run import Orphan, Run
 from knell.core.selector import Candidate, Chosen, choose, is_number
-from knell.life.base.members import processes_of
 from knell.life.base.receipts import already_ended, refused_receipt
 from knell.life.base.take_in import Seen, take_in_journals
 
@@ -147,7 +146,7 @@ class Crowd:
     def _is_reused(self, pid: int) -> bool:
         """Whether this PID was a live run's, and is another process's now."""
         live = [run for run in self.runs.values() if run.live and run.host == self.world.host]
-        known = [process for run in live for process in processes_of(run) if process.pid == pid]
+        known = [process for run in live for process in run.processes if process.pid == pid]
         looks = [self.world.processes.look(process) for process in known]
         return bool(looks) and all(seen == Gone("reused") for seen in looks)
 
@@ -181,7 +180,7 @@ class Crowd:
             team=agent.team if agent else "",
             session=run.place.session if run.place.name == "tmux" else "",
             pane=run.place.pane,
-            pids=tuple(process.pid for process in processes_of(run)),
+            pids=tuple(process.pid for process in run.processes),
         )
 
     def _of_orphan(self, orphan: Orphan) -> Candidate:

@@ -14,6 +14,7 @@ from knell.core.codes import Code, Notice
 from knell.core.conversation import UNSURE, conversation_root
 from knell.core.ending_steps import Case
 from knell.core.kind import Kind
+from knell.core.ports.endings import Callbacks
 from knell.core.ports.processes import Target
 from knell.core.ports.world import World
 from knell.core.process import FoundProcess
@@ -106,7 +107,7 @@ def _end_all(
         Target(name, "", None, one.process, "", ladders.KILL, alone=True)
         for name, one in targets.items()
     ]
-    reports = world.endings.end(asked, protected_now(world), lambda _: None, lambda _: None)
+    reports = world.endings.end(asked, Callbacks(lambda: protected_now(world)))
     left = [one for name, one in targets.items() if reports[name].survivors]
     return [one for one in its if one not in left], left
 

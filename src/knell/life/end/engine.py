@@ -12,11 +12,12 @@ from knell.core.codes import Code, Notice
 from knell.core.ending_steps import Case, Moment, Way
 from knell.core.errors import Refused, StoreFailed
 from knell.core.ports.ending_store import Claim, ClaimRequest, End, Over, Won
-from knell.core.ports.endings import EndReport
+from knell.core.ports.endings import Callbacks, EndReport
+from knell.core.ports.processes import Target
 from knell.core.process import Gone, ProcessId
 from knell.core.receipt import Pane, Receipt
 from knell.core.run import Ending, Orphan, Outcome, Run
-from knell.life.base.members import SURVIVED, processes_of, protected_now
+from knell.life.base.members import SURVIVED, protected_now, with_helpers
 from knell.life.base.receipts import (
     already_ended,
     kept_orphans,
@@ -166,13 +167,17 @@ def climb(world: "World", cases: Sequence[Case]) -> list[tuple[Case, EndReport]]
         except StoreFailed:
             return  # said once, in the receipt: a full disk must not save an agent
 
-    def ask(run: str) -> Notice | None:
-        from knell.life.end.exit_keys import type_exit  # only a stop types
+    def ask(runs: Sequence[str]) -> dict[str, Notice | None]:
+        from knell.life.end.exit_keys import type_exits  # only a stop types
 
-        return type_exit(world, by_run[run].run, by_run[run].agent)
+        return type_exits(world, [by_run[run] for run in runs])
+
+    def whole(target: Target) -> Target:
+        return with_helpers(world, by_run[target.run].run, target)
 
     targets = [case.target for case in cases]
-    reports = world.endings.end(targets, protected_now(world), record, ask)
+    callbacks = Callbacks(lambda: protected_now(world), record, ask, whole)
+    reports = world.endings.end(targets, callbacks)
     return [(case, reports[case.run.id]) for case in cases]
 
 
@@ -183,9 +188,7 @@ def finish(world: "World", case: Case, report: EndReport) -> Case:
     """Closes the pane last: closing it first would hang up a program in the middle of a write."""
     pane, trouble = close_pane(world, case.run, report)
     conversation = None
-    if (
-        case.kind.resume
-    ):  # again: a program writes its last words as it leaves; KILL cuts them short
+    if case.kind.resume:  # again: a program writes its last words as it leaves; KILL cuts them
         from knell.life.base.conversation import find_conversation
 
         conversation = find_conversation(world, case.agent)
@@ -260,7 +263,7 @@ def record(world: "World", case: Case) -> Case:
 def survived_orphans(run: Run, report: EndReport, tag: str) -> list[Orphan]:
     """Records by which its survivors are found again. The agent and its keeper have theirs."""
     pairs = zip(report.survivors, report.survivor_ids, strict=False)  # a keeper names them itself
-    own = {process.pid for process in processes_of(run)}
+    own = {process.pid for process in run.processes}
     return [
         Orphan(run.id, run.agent, tag, process, one.command, SURVIVED)
         for one, process in pairs

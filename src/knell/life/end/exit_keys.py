@@ -2,10 +2,12 @@
 where its screen shows that nothing else would be sent."""
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from knell.core.agent import Agent
 from knell.core.codes import Code, Notice
+from knell.core.ending_steps import Case
 from knell.core.errors import PlaceFailed
 from knell.core.ports.terminal import Present
 from knell.core.process import Gone
@@ -20,12 +22,29 @@ if TYPE_CHECKING:
 BETWEEN_KEYS = 0.3
 DRAWN_WITHIN = 2.0  # seconds that a busy program may take to draw what was typed
 LOOK_EVERY = 0.05
+TYPISTS = 32  # threads at most
 LAST_LINES = 120  # of the screen, in which a prompt is looked for
 PATIENCE = 5.0  # seconds: a program that reads late takes two keys for one, and is tried again
 
 NO_PATTERN = "knell does not know how the screen of {kind} shows that they stand alone"
 NO_PROMPT = "its screen shows no prompt to type them into"
 NOT_ALONE = "they do not stand alone in its prompt"
+
+
+def type_exits(world: "World", cases: Sequence[Case]) -> dict[str, Notice | None]:
+    """By run, why Enter was not pressed, or None. Typing takes a second, most of it pauses: for
+    many runs it is done side by side."""
+
+    def type_one(case: Case) -> Notice | None:
+        return type_exit(world, case.run, case.agent)
+
+    if len(cases) <= 1:
+        return {case.run.id: type_one(case) for case in cases}
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(len(cases), TYPISTS)) as typists:
+        told = typists.map(type_one, cases)
+        return {case.run.id: notice for case, notice in zip(cases, told, strict=True)}
 
 
 def type_exit(world: "World", run: Run, agent: Agent) -> Notice | None:

@@ -145,4 +145,5 @@ def chosen_ladder(world: "World", wish: KillWish) -> Ladder:
     if wish.stalled:
         return ladders.with_grace(ladders.KILL_STALLED, wish.grace)
     grace = settings.kill_grace if wish.grace is None else wish.grace
-    return ladders.with_grace(ladders.KILL, grace)
+    usual = ladders.KILL[0].wait  # nothing to check, and no other ladder to build
+    return ladders.KILL if grace == usual else ladders.with_grace(ladders.KILL, grace)

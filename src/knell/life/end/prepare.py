@@ -9,6 +9,7 @@ from knell.core.ending_steps import Case, Way
 from knell.core.errors import PlaceFailed, StoreFailed
 from knell.core.kind import KEEPS_NONE
 from knell.core.ladder import Rung
+from knell.core.ports.processes import Target
 from knell.core.ports.terminal import Absent, PaneSighting, Present
 from knell.core.process import Unknown
 from knell.core.receipt import Conversation, Pane, Proof, Receipt, Result
@@ -35,7 +36,8 @@ def prepare(
         run = _find_in_pane(world, run)
     if run.process is None and run.keeper is None:
         run = born(run, world.keepers.cancel(world.rundir(run.id)))
-    target, conversation = target_of(world, run), Conversation(agent.conversation)
+    rundir, conversation = world.rundir(run.id), Conversation(agent.conversation)
+    target = Target(run.id, rundir, run.keeper, run.process, run.cgroup, (), seal=run.seal)
     case = Case(run, agent, kind, way, run.ending or ending, target, conversation)
     if run.process is None and run.keeper is None:
         return case._replace(receipt=_write_off(world, case))

@@ -9,8 +9,8 @@ from knell.core.errors import BadRequest
 from knell.core.ports.world import World
 from knell.core.receipt import Receipt
 from knell.life.base.authority import check_operator
-from knell.life.base.put_away import put_leftovers_away
 from knell.life.base.restart_plans import forget_everywhere
+from knell.life.base.take_in import put_leftovers_away
 
 DAY = 86400.0
 Export = Callable[[Receipt], None]

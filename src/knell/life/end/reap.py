@@ -9,7 +9,7 @@ from knell.core.codes import Code
 from knell.core.ending_steps import Case, Moment, Way
 from knell.core.errors import NoSuchAgent, Refused, StoreFailed
 from knell.core.ladder import Ladder
-from knell.core.ports.endings import EndReport
+from knell.core.ports.endings import Callbacks, EndReport
 from knell.core.ports.processes import Target
 from knell.core.receipt import Pane, Receipt, Result
 from knell.core.run import Ending, Orphan, Outcome, Run
@@ -106,9 +106,7 @@ def end_or_preview(
         return [OrphanEnd(one, _preview(world, one, targets[one], way.ending)) for one in orphans]
     found = [_agents_case(world, run, targets[orphan], way) for orphan, run in owners.items()]
     cases = world.steps.take(Moment.ALIVE, [case for case in found if case])
-    reports = world.endings.end(
-        list(targets.values()), protected_now(world), lambda _: None, lambda _: None
-    )
+    reports = world.endings.end(list(targets.values()), Callbacks(lambda: protected_now(world)))
     receipts = {
         target.run: _receipt(world, orphan, owners[orphan], reports[target.run], way.ending)
         for orphan, target in targets.items()

@@ -10,12 +10,13 @@ from knell.core import ladder as ladders
 from knell.core.codes import Code, Notice
 from knell.core.ending_steps import Case
 from knell.core.kind import Helper
+from knell.core.ports.endings import Callbacks
 from knell.core.ports.processes import Target
 from knell.core.ports.world import World
 from knell.core.process import FoundProcess
 from knell.core.run import Run
 from knell.life.base.conversation_users import same_conversation
-from knell.life.base.members import processes_of, protected_now, running_helpers
+from knell.life.base.members import protected_now, running_helpers
 
 STEP = 0.25
 
@@ -50,7 +51,7 @@ def end_again(world: World, case: Case, member: FoundProcess, helpers: list[Help
     """Ends the process; the case, with a warning that names the supervisor."""
     run = case.run
     target = Target(f"{run.id}/again", "", None, member.process, "", ladders.KILL, alone=True)
-    reports = world.endings.end([target], protected_now(world), lambda _: None, lambda _: None)
+    reports = world.endings.end([target], Callbacks(lambda: protected_now(world)))
     world.store.events.record("life.resurrected", run.agent, run.id, {"pid": member.process.pid})
     outcome = "could not be ended" if reports[target.run].survivors else "was ended too"
     why = (
@@ -66,7 +67,7 @@ def find_revived(world: World) -> list[Revived]:
     watched = [a for a in world.store.runs.agents() if a.name in ended and a.conversation]
     if not watched:
         return []
-    owned = {p.pid for run in world.store.runs.live() for p in processes_of(run)}
+    owned = {p.pid for run in world.store.runs.live() for p in run.processes}
     processes = world.processes.all_processes()  # once: there may be hundreds of ended agents
     found: list[Revived] = []
     for agent in watched:

@@ -26,6 +26,10 @@ class Finding(NamedTuple):
     broken: bool = False
 
 
+def _fine(what: str, text: str) -> Finding:
+    return Finding(what, ok=True, text=text)
+
+
 def _broken(what: str, text: str, hint: str = "") -> Finding:
     return Finding(what, ok=False, text=text, hint=hint, broken=True)
 
@@ -48,7 +52,7 @@ def examine(world: World) -> Diagnosis:
         live = take_in_journals(world)
         orphans = living_orphans(world)
         world.store.check()
-        findings.append(Finding("store", True, f"{world.home}, {len(live)} live"))  # noqa: FBT003
+        findings.append(_fine("store", f"{world.home}, {len(live)} live"))
         findings.append(_completeness(world))
     except KnellError as error:
         findings.append(_broken("store", str(error), error.hint))
@@ -62,7 +66,7 @@ def _completeness(world: World) -> Finding:
     """Whether the store is older than the run directories beside it."""
     missing, _ = missing_records(world, world.store)
     if not missing:
-        return Finding("records", True, "the store knows every run that has a directory")  # noqa: FBT003
+        return _fine("records", "the store knows every run that has a directory")
     names = ", ".join(dict.fromkeys(record.agent.name for record in missing))
     text = f"{len(missing)} runs are not in the store: {names}"
     return _broken("records", text, "knell doctor --repair restores them")
@@ -71,7 +75,7 @@ def _completeness(world: World) -> Finding:
 def _backup(world: World) -> Finding:
     age = backup_age(world)
     if age is None:
-        return Finding("backup", True, "no backup yet; knell watch makes one a day")  # noqa: FBT003
+        return _fine("backup", "no backup yet; knell watch makes one a day")
     text = f"the newest backup of the store is {age / 3600:.0f} hours old"
     late = age > 2 * BACKUP_EVERY
     return Finding("backup", not late, text, "knell watch makes one a day" if late else "")
@@ -124,7 +128,7 @@ def _runs(world: World) -> Finding:
     why = world.disk.remove_below(runs, probe) or why if world.disk.is_directory(probe) else why
     if why:
         return _broken("runs", why, "see that the disk has room and is healthy")
-    return Finding("runs", True, runs)  # noqa: FBT003
+    return _fine("runs", runs)
 
 
 def _home(world: World) -> Finding:
@@ -133,7 +137,7 @@ def _home(world: World) -> Finding:
     if why:
         hint = f"chown it to yourself and chmod 700 {world.home}, or set KNELL_HOME"
         return _broken("state", f"{world.home}: {why}", hint)
-    return Finding("state", True, world.home)  # noqa: FBT003
+    return _fine("state", world.home)
 
 
 def _settings(world: World) -> Finding:
@@ -142,4 +146,4 @@ def _settings(world: World) -> Finding:
     except KnellError as error:
         return _broken("config", str(error), error.hint)
     text = f"readable; kill waits {settings.kill_grace:g} s between TERM and KILL"
-    return Finding("config", True, text)  # noqa: FBT003
+    return _fine("config", text)

@@ -1,11 +1,14 @@
-"""The audit trail: what happened to which agent, in the order in which it was written down."""
+"""The audit trail: what happened to which agent or task, in the order of its writing."""
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from knell.core.errors import NoSuchAgent
 from knell.core.ports.store import Event
 from knell.core.ports.world import World
 from knell.life.base.take_in import take_in_journals
+
+READ = 20_000  # events that are looked through for the history of tasks, the newest ones
 
 
 def events(world: World, *, after: int = 0, agent: str = "", limit: int = 50) -> list[Event]:
@@ -25,3 +28,27 @@ def follow(world: World, *, agent: str, every: float, after: int) -> Iterator[Ev
             last = event.id
             yield event
         world.wait([], every)
+
+
+class TaskStep(NamedTuple):
+    """One thing that happened to a task."""
+
+    at: str
+    what: str  # claimed, completed, released, reassigned, …
+    agent: str
+    now: str  # its status from then on
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def task_history(world: World) -> dict[str, list[TaskStep]]:
+    """Who claimed a task, gave it back or completed it."""
+    found: dict[str, list[TaskStep]] = {}
+    for event in world.store.events.read(0, "", READ):
+        subject, _, what = event.type.partition(".")
+        task = event.data.get("task")
+        if subject == "task" and isinstance(task, str):
+            step = TaskStep(event.at, what, event.agent, str(event.data.get("now", "")))
+            found.setdefault(task, []).append(step)
+    return found

@@ -93,6 +93,11 @@ class AgentView(NamedTuple):
         return self._asdict()
 
 
+# Fields that a row takes over from the agent, and from its run.
+OF_AGENT = ("kind", "team", "tag", "role", "task", "cwd", "conversation")
+OF_RUN = ("parent", "host", "started_at", "ended_at")
+
+
 def list_agents(
     world: "World", *, with_ended: bool = False, verdicts: Mapping[str, LastVerdict] | None = None
 ) -> list[AgentView]:
@@ -186,26 +191,17 @@ def view_of(
     last = last if run.live else LastVerdict(activity="")
     odd = oddity(world, run, seen or {}) if run.live else None
     return AgentView(
+        **{name: getattr(agent, name) for name in OF_AGENT},
+        **{name: getattr(run, name) for name in OF_RUN},
         name=run.agent,
-        kind=agent.kind,
         state=run.state.value,
         activity=last.activity,
         activity_age_s=last.age if last.activity not in ("", UNKNOWN) else None,
         pid=run.process.pid if run.process else None,
         place=run.place.name,
         pane=run.place.pane,
-        team=agent.team,
-        tag=agent.tag,
-        role=agent.role,
-        task=agent.task,
         heartbeat_age_s=age,
-        cwd=agent.cwd,
-        conversation=agent.conversation,
         run=run.id,
-        parent=run.parent,
-        host=run.host,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
         **_ending_words(run),
         note=odd.text if odd else "",
         note_code=str(odd.code) if odd else "",
@@ -228,7 +224,7 @@ def other_server(world: "World", place: Place) -> str:
     if place.name != "tmux" or not place.server:
         return ""
     folder, name = os.path.split(place.server)
-    usual = os.path.join(world.env.get("TMUX_TMPDIR") or "/tmp", f"tmux-{os.getuid()}")  # noqa: S108
+    usual = os.path.join(world.env.get("TMUX_TMPDIR") or "/tmp", f"tmux-{os.getuid()}")  # noqa: S108 - tmux's own
     if folder not in (usual, os.path.realpath(usual)):
         return place.server
     return "" if name == "default" else name

@@ -1,6 +1,5 @@
 """What happened while nobody looked: stalls, restarts, endings, tasks handed back, work rescued."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from knell.core.ports.store import Event
@@ -47,13 +46,15 @@ def night(world: World, since: str) -> Night:
     read = world.store.events.read(0, "", READ)
     events = [event for event in read if event.at >= since]
     ended = [event for event in events if event.type == "life.stopped"]
+    found: dict[str, Any] = {name: [] for name in ("stalls", "restarts", "endings", "survivors")}
+    for event in events:
+        subject, what = subject_and_words(event)
+        if subject:
+            found[subject].append(Happened(event.at, event.agent, what))
     return Night(
         since=since,
         until=world.now(),
-        stalls=told(events, stall),
-        restarts=told(events, restart),
-        endings=told(ended, ending),
-        survivors=told(events, survivor),
+        **{name: tuple(happened) for name, happened in found.items()},
         tasks=tuple(one for event in ended for one in tasks_of(event)),
         rescued=tuple(one for event in ended for one in rescue_of(world, event)),
         running=len(live),
@@ -61,30 +62,19 @@ def night(world: World, since: str) -> Night:
     )
 
 
-def told(events: list[Event], words: Callable[[Event], str]) -> tuple[Happened, ...]:
-    found = [(event, words(event)) for event in events]
-    return tuple(Happened(event.at, event.agent, what) for event, what in found if what)
-
-
-def stall(event: Event) -> str:
-    stalled = event.type == "watch.verdict" and event.data.get("activity") == "stalled"
-    return f"stalled: {event.data.get('why', '')}" if stalled else ""
-
-
-def restart(event: Event) -> str:
-    kind, _, what = event.type.partition(".")
-    return f"restart {what}: {event.data.get('why', '')}" if kind == "restart" else ""
-
-
-def ending(event: Event) -> str:
-    data = event.data
-    return str(data.get("death") or f"{data.get('outcome')} by {data.get('by')}")
-
-
-def survivor(event: Event) -> str:
-    return (
-        "could not be ended; its receipt names what is left" if event.type == "life.spared" else ""
-    )
+def subject_and_words(event: Event) -> tuple[str, str]:
+    """The subject of a night that the event belongs to, and its words there; nothing for most."""
+    data, why = event.data, event.data.get("why", "")
+    room, _, what = event.type.partition(".")
+    if event.type == "watch.verdict" and data.get("activity") == "stalled":
+        return "stalls", f"stalled: {why}"
+    if room == "restart":
+        return "restarts", f"restart {what}: {why}"
+    if event.type == "life.stopped":
+        return "endings", str(data.get("death") or f"{data.get('outcome')} by {data.get('by')}")
+    if event.type == "life.spared":
+        return "survivors", "could not be ended; its receipt names what is left"
+    return "", ""
 
 
 def tasks_of(event: Event) -> list[Happened]:

@@ -11,6 +11,7 @@ from knell.core.ports.terminal import Present
 from knell.core.ports.world import World
 from knell.core.redact import redacted
 from knell.core.run import Run
+from knell.life.base.take_in import take_in_journals
 from knell.life.base.targets import Crowd, Picture
 
 LARGEST = 4 * 1024 * 1024  # bytes of a log that are read
@@ -60,14 +61,7 @@ def follow_lines(world: World, name: str, count: int, every: float) -> Iterator[
             return
         watched = now.keeper or now.process
         world.wait([watched] if watched else [], every)
-        _take_in(world)
-
-
-def _take_in(world: World) -> None:
-    """Nobody else may be looking, and only what is taken in has ended."""
-    from knell.life.base.take_in import take_in_journals
-
-    take_in_journals(world)
+        take_in_journals(world)  # nobody else may be looking, and only what is taken in has ended
 
 
 def added(before: Sequence[str], now: Sequence[str]) -> list[str]:

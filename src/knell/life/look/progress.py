@@ -1,4 +1,5 @@
-"""How far endings have come that are under way: for the line a person watches."""
+"""How far endings have come that are under way: for the line a person watches, and for one who
+interrupts."""
 
 from typing import NamedTuple
 
@@ -44,3 +45,15 @@ class EndingsLook:
         began = self._since.setdefault((run.id, run.rung), now)
         outcome = run.ending.outcome.value if run.ending else ""
         return EndingProgress(run.agent, run.rung, now - began, total - alive, total, outcome)
+
+
+def begun_endings(world: World) -> list[tuple[str, bool]]:
+    """Agents whose ending this process has claimed and not finished; and whether a keeper goes on
+    with it by itself, as it does once it was told to send TERM."""
+    mine = world.processes.me()
+    runs = [run for run in world.store.runs.live() if run.state is State.STOPPING]
+    return [
+        (run.agent, run.keeper is not None and run.rung in ("term", "kill"))
+        for run in runs
+        if run.owner == mine
+    ]

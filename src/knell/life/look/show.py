@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from knell.core.agent import Agent
 from knell.core.codes import Code
-from knell.core.errors import NoSuchAgent, Refused
-from knell.core.ports.registry import ListedRow
+from knell.core.errors import KnellError, NoSuchAgent, Refused
 from knell.core.ports.world import World
 from knell.core.process import FoundProcess
 from knell.core.receipt import Conversation, Receipt
@@ -23,6 +22,7 @@ from knell.life.look.list import (
     view_of,
     view_of_row,
 )
+from knell.life.look.output import lines_of
 
 
 class Story(NamedTuple):
@@ -45,7 +45,9 @@ def show(world: World, name: str) -> Story:
         row = next((one for one in rows if one.row.name == name), None)
         if row is None:
             raise
-        return story_of_row(world, row)
+        known = agent_of_row(row.row)
+        found = find_conversation(world, known)
+        return Story(view_of_row(world, row), known, [], [], [], None, found)
     agent = crowd.agents[chosen.agent]
     runs = world.store.runs.of(agent.name)
     agent = learn_conversation(world, agent, runs[0])
@@ -61,14 +63,6 @@ def show(world: World, name: str) -> Story:
         receipt=world.store.endings.receipt(runs[0].id),
         conversation=find_conversation(world, agent),
     )
-
-
-def story_of_row(world: World, listed: ListedRow) -> Story:
-    """What is known of a session that only the registry file knows."""
-    agent = agent_of_row(listed.row)
-    found = find_conversation(world, agent)
-    view = view_of_row(world, listed)
-    return Story(view, agent, [], [], [], None, found)
 
 
 def members(world: World, run: Run) -> list[FoundProcess]:
@@ -96,3 +90,26 @@ def newest_receipt(world: World, name: str) -> Receipt:
         f"knell show {agent}",
         code=Code.NEVER_ENDED,
     )
+
+
+# -- one run, for a live view ----------------------------------------------------------------------
+
+
+class CloseLook(NamedTuple):
+    """What is known of one run. `trouble`: why something could not be looked at."""
+
+    processes: tuple[FoundProcess, ...] = ()  # its keeper is not among them
+    screen: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+def look_closely(world: World, id: str) -> CloseLook:
+    """By the run's id, so that no other agent is looked at for it."""
+    run = world.store.runs.run(id)
+    if run is None:
+        return CloseLook(trouble="it is not on record")
+    found = tuple(one for one in members(world, run) if one.via != "keeper")
+    try:
+        return CloseLook(found, tuple(lines_of(world, run, output=False)))
+    except KnellError as error:
+        return CloseLook(found, trouble=str(error))

@@ -6,6 +6,8 @@ from knell.core.ports.ending_store import ReceiptQuery
 from knell.core.ports.world import World
 from knell.life.base.take_in import take_in_journals
 
+OF_CLEANING = ("state", "why", "branch", "rescue", "quarantined")
+
 
 class WorktreeView(NamedTuple):
     """One worktree, as the newest ending that looked at it left it."""
@@ -32,15 +34,11 @@ def worktrees(world: World, limit: int) -> list[WorktreeView]:
     for stored in world.store.endings.search(ReceiptQuery(limit=limit, with_worktree=True)):
         receipt, cleaning = stored.receipt, stored.receipt.cleaning
         view = WorktreeView(
+            **{name: getattr(cleaning, name) for name in OF_CLEANING},
             path=cleaning.worktree,
-            state=cleaning.state,
-            why=cleaning.why,
-            branch=cleaning.branch,
             agent=receipt.agent,
             run=receipt.run,
             at=stored.at,
-            rescue=cleaning.rescue,
-            quarantined=cleaning.quarantined,
             commands=commands(cleaning.rescue),
         )
         found.setdefault((view.path, view.rescue), view)

@@ -1,6 +1,6 @@
 """orchestrator.auto-restart-agent: starts agents again that were killed or have failed."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from knell.core.authority import Deed
 from knell.core.errors import KnellError, StoreFailed
@@ -11,13 +11,14 @@ from knell.core.restart import (
     LONGEST,
     MOST,
     EndedRun,
+    RestartDecision,
     RestartRefusal,
     RestartRules,
     decide,
     end_on_purpose,
 )
 from knell.core.run import Outcome, Run
-from knell.core.times import parsed_time, seconds_between, whole_seconds
+from knell.core.times import seconds_between, seconds_of, whole_seconds
 from knell.life.base.authority import check_agents
 from knell.life.base.caller import caller
 from knell.life.base.restart_plans import last_words
@@ -28,16 +29,7 @@ from knell.life.start.restart import Again, start_again
 
 RESTART, ALL, STATUS = "restart", "restart_all_failed", "check_status"
 FINISHED = (Outcome.COMPLETED, Outcome.STOPPED, Outcome.ARCHIVED)
-NOT_AGAIN, TOO_OFTEN = "non_retryable_error", "max_retries_exceeded"
-
-
-class RestartChance(NamedTuple):
-    """Whether an agent may be started again; if not, the code of the error that says so."""
-
-    why: str
-    error: str = ""  # empty: it may
-    attempt: int = 0
-    delay: float = 0.0
+ON_PURPOSE = RestartRefusal.ON_PURPOSE
 
 
 def carry_out(world: World, given: dict[str, Any]) -> JsonAnswer:
@@ -52,9 +44,9 @@ def carry_out(world: World, given: dict[str, Any]) -> JsonAnswer:
     chance = _chance(world, target, rules._replace(even_on_purpose=True))
     if given["ACTION"] == STATUS:
         return _status_answer(target, chance, rules)
-    if chance.error:
+    if not chance.again:
         facts = {"agent_id": target.id, "retry_count": target.run.attempt}
-        raise CommandFailed(chance.error, chance.why, **facts)
+        raise CommandFailed(_error(chance), chance.why, **facts)
     run, trouble = _start_again(world, target, chance)
     if run is None:
         raise CommandFailed("spawn_failed", trouble, agent_id=target.id)
@@ -66,7 +58,7 @@ def _restart_all_failed(world: World, rules: RestartRules) -> JsonAnswer:
     ended = [run for run in world.store.runs.newest().values() if not run.live and run.ending]
     targets = [command.find_addressed(world, run.agent) for run in ended if run.host == world.host]
     decided = [(target, _chance(world, target, rules)) for target in targets]
-    eligible = [(target, chance) for target, chance in decided if not chance.error]
+    eligible = [(target, chance) for target, chance in decided if chance.again]
     eligible.sort(key=lambda one: _seconds_left(world, one[0].run, one[1]))
     started: list[JsonAnswer] = []
     failed: list[JsonAnswer] = []
@@ -77,9 +69,9 @@ def _restart_all_failed(world: World, rules: RestartRules) -> JsonAnswer:
         else:
             failed.append(_refusal(target, "spawn_failed", trouble))
     skipped = [
-        _refusal(target, chance.error, chance.why)
+        _refusal(target, _error(chance), chance.why)
         for target, chance in decided
-        if chance.error and target.run.ending and target.run.ending.outcome not in FINISHED
+        if not chance.again and target.run.ending and target.run.ending.outcome not in FINISHED
     ]
     answer: JsonAnswer = {
         "success": not failed,
@@ -95,7 +87,7 @@ def _restart_all_failed(world: World, rules: RestartRules) -> JsonAnswer:
 
 
 def _start_again(
-    world: World, target: AddressedRun, chance: RestartChance
+    world: World, target: AddressedRun, chance: RestartDecision
 ) -> tuple[Run | None, str]:
     """Waits for what is left of the backoff, then starts a new run; or says why it cannot."""
     world.wait([], _seconds_left(world, target.run, chance))
@@ -110,34 +102,36 @@ def _start_again(
     return spawned.run, ""
 
 
-def _seconds_left(world: World, run: Run, chance: RestartChance) -> float:
+def _seconds_left(world: World, run: Run, chance: RestartDecision) -> float:
     """Of the backoff, which began when the run ended; a clock that was set prolongs no wait."""
-    ended = parsed_time(run.ended_at)
-    passed = world.seconds() - ended.timestamp() if ended else chance.delay
+    ended = seconds_of(run.ended_at)
+    passed = world.seconds() - ended if ended else chance.delay
     return min(max(0.0, chance.delay - max(0.0, passed)), chance.delay)
 
 
-def _chance(world: World, target: AddressedRun, rules: RestartRules) -> RestartChance:
+def _chance(world: World, target: AddressedRun, rules: RestartRules) -> RestartDecision:
+    """Whether it may be started again; what runs, or has finished, is left so on purpose."""
     run, ending = target.run, target.run.ending
     if run.live or ending is None:
-        return RestartChance(f"{target.id} is running", NOT_AGAIN)
+        return RestartDecision(f"{target.id} is running", ON_PURPOSE)
     if world.store.runs.of(run.agent)[0].id != run.id:
-        return RestartChance(f"{target.id} has been restarted already", NOT_AGAIN)
+        return RestartDecision(f"{target.id} has been restarted already", ON_PURPOSE)
     if ending.outcome in FINISHED:
         why = end_on_purpose(ending) or f"it was {ending.outcome} because it stalled"
-        return RestartChance(why, NOT_AGAIN)
+        return RestartDecision(why, ON_PURPOSE)
     lived = seconds_between(run.started_at, run.ended_at) or 0
-    decision = decide(EndedRun(ending, run.attempt, lived, last_words(world, run)), rules)
-    if decision.again:
-        return RestartChance(decision.why, "", decision.attempt, decision.delay)
-    often = decision.refusal is RestartRefusal.TOO_OFTEN
-    return RestartChance(decision.why, TOO_OFTEN if often else NOT_AGAIN)
+    return decide(EndedRun(ending, run.attempt, lived, last_words(world, run)), rules)
+
+
+def _error(chance: RestartDecision) -> str:
+    often = chance.refusal is RestartRefusal.TOO_OFTEN
+    return "max_retries_exceeded" if often else "non_retryable_error"
 
 
 # -- answers -----------------------------------------------------------------------------------
 
 
-def _row(target: AddressedRun, chance: RestartChance, run: Run) -> JsonAnswer:
+def _row(target: AddressedRun, chance: RestartDecision, run: Run) -> JsonAnswer:
     return {
         "agent_id": f"{target.agent.name}#{target.run.id}",
         "new_agent_id": target.agent.name,
@@ -154,7 +148,9 @@ def _refusal(target: AddressedRun, error: str, message: str) -> JsonAnswer:
     return {"agent_id": target.id, "error": error, "message": message}
 
 
-def _status_answer(target: AddressedRun, chance: RestartChance, rules: RestartRules) -> JsonAnswer:
+def _status_answer(
+    target: AddressedRun, chance: RestartDecision, rules: RestartRules
+) -> JsonAnswer:
     run = target.run
     return {
         "success": True,
@@ -163,8 +159,8 @@ def _status_answer(target: AddressedRun, chance: RestartChance, rules: RestartRu
         "status": str(run.ending.outcome) if run.ending and not run.live else "running",
         "retry_count": run.attempt,
         "max_retries": rules.most,
-        "can_retry": not chance.error,
-        "backoff_seconds": None if chance.error else chance.delay,
+        "can_retry": chance.again,
+        "backoff_seconds": chance.delay if chance.again else None,
         "message": chance.why,
     }
 

@@ -57,14 +57,8 @@ def _repository(world: World, near: str) -> str:
 
 def _record(world: World, tree: Tree, task: str, orchestrator: str) -> WorktreeRow:
     """A worktree that is not on record would never be cleaned up: then it is removed again."""
-    row = WorktreeRow(
-        task=task,
-        path=tree.top,
-        branch=tree.branch,
-        commit=tree.commit,
-        orchestrator=orchestrator,
-        created_at=world.now(),
-    )
+    made = {"commit": tree.commit, "created_at": world.now()}
+    row = WorktreeRow(task, tree.top, tree.branch, orchestrator=orchestrator, **made)
     try:
         world.store.orchestrator.add_worktree(row)
     except StoreFailed:

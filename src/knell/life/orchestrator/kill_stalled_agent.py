@@ -97,19 +97,16 @@ def _wait_for_keeper(world: World, target: AddressedRun) -> AddressedRun:
 
 
 def _killed_answer(receipt: Receipt, target: AddressedRun, given: dict[str, Any]) -> JsonAnswer:
-    """The keys of the contract, in its order."""
-    head = {"success": True, "agent_id": target.id, "action": _action(given)}
+    answer = _contract_answer(target, given) | {"pid": receipt.pid}
     if receipt.result is Result.WOULD_END:
         processes = [{"pid": one.pid, "command": one.command} for one in receipt.processes]
+        head = {key: answer[key] for key in ("success", "agent_id", "action")}
         plan = {"dry_run": True, "pid": receipt.pid, "task_id": target.task}
         return head | plan | {"processes": processes, "message": "Nothing was done"}
     gracefully = _ended_gracefully(receipt)
-    answer = head | {
-        "pid": receipt.pid,
+    answer |= {
         "kill_signal": "SIGTERM" if gracefully else "SIGKILL",
-        "task_id": target.task,
         "killed_at": whole_seconds(receipt.finished_at),
-        **_grace(given),
         "killed_gracefully": gracefully,
         "message": "Agent terminated gracefully" if gracefully else "Agent force killed",
     }
@@ -121,14 +118,22 @@ def _killed_answer(receipt: Receipt, target: AddressedRun, given: dict[str, Any]
     return answer | _leftovers(receipt)
 
 
-def _action(given: dict[str, Any]) -> str:
-    return "force_kill" if given["FORCE_KILL"] else "graceful_kill"
-
-
-def _grace(given: dict[str, Any]) -> JsonAnswer:
-    """A grace belongs only to a graceful kill."""
+def _contract_answer(target: AddressedRun, given: dict[str, Any]) -> JsonAnswer:
+    """The keys of the contract, in its order, as for an agent that was dead already. A grace
+    belongs only to a graceful kill."""
+    forced = given["FORCE_KILL"]
     seconds = {"grace_period_seconds": command.short_number(given["GRACE_PERIOD_SECONDS"])}
-    return {} if given["FORCE_KILL"] else seconds
+    return {
+        "success": True,
+        "agent_id": target.id,
+        "action": "force_kill" if forced else "graceful_kill",
+        "pid": target.pid,
+        "kill_signal": None,
+        "task_id": target.task,
+        "killed_at": whole_seconds(target.run.ended_at),
+        **({} if forced else seconds),
+        "killed_gracefully": not forced,
+    }
 
 
 def _ended_gracefully(receipt: Receipt) -> bool:
@@ -172,19 +177,8 @@ def _dead_answer(world: World, target: AddressedRun, given: dict[str, Any]) -> J
     if given["STRICT"] or (lost and target.pid is None):
         what = "is not running any more" if target.pid else "was never recorded"
         raise _process_not_found(f"the process of {target.id} {what}", target)
-    return {
-        "success": True,
-        "agent_id": target.id,
-        "action": _action(given),
-        "pid": target.pid,
-        "kill_signal": None,
-        "task_id": target.task,
-        "killed_at": whole_seconds(target.run.ended_at),
-        **_grace(given),
-        "killed_gracefully": not given["FORCE_KILL"],
-        "already_dead": True,
-        "message": "Agent was already dead",
-    }
+    dead = {"already_dead": True, "message": "Agent was already dead"}
+    return _contract_answer(target, given) | dead
 
 
 def _pid_reused(world: World, run: Run) -> bool:

@@ -3,26 +3,23 @@
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from knell.core.agent import Agent
 from knell.core.codes import Code, Notice
 from knell.core.ending_steps import Case, RegistryRow
 from knell.core.errors import RegistryFailed
-from knell.core.ports.registry import words_of
+from knell.core.ports.registry import Row, words_of
+from knell.core.ports.world import World
 from knell.core.receipt import Receipt
 from knell.core.redact import redacted
 from knell.core.run import Ending, Outcome, Run
-
-if TYPE_CHECKING:
-    from knell.core.ports.registry import Row
-    from knell.core.ports.world import World
 
 Troubles = tuple[Notice, ...]
 STATUS_LINES = 20
 
 
-def announce_endings(world: "World", cases: list[Case]) -> list[Case]:
+def announce_endings(world: World, cases: list[Case]) -> list[Case]:
     """Finds each run's row while the agent lives, and announces the ending to its delegated job."""
     found: list[Case] = []
     for case in cases:
@@ -32,7 +29,7 @@ def announce_endings(world: "World", cases: list[Case]) -> list[Case]:
     return found
 
 
-def write_endings(_: "World", cases: list[Case]) -> list[Case]:
+def write_endings(_: World, cases: list[Case]) -> list[Case]:
     """Writes each end into the run's row."""
     return [
         case.warn(*write_end(case.row, case.asked, case.receipt, capture_id=case.way.capture_id))
@@ -42,7 +39,7 @@ def write_endings(_: "World", cases: list[Case]) -> list[Case]:
     ]
 
 
-def find_row(world: "World", agent: Agent, run: Run) -> tuple[RegistryRow | None, Troubles]:
+def find_row(world: World, agent: Agent, run: Run) -> tuple[RegistryRow | None, Troubles]:
     """The row that speaks of this run, by session or by agent; usually there is none."""
     try:
         registry = world.registry(agent.cwd)
@@ -56,7 +53,7 @@ def find_row(world: "World", agent: Agent, run: Run) -> tuple[RegistryRow | None
         return None, (Notice(Code.REGISTRY_FAILED, why),)
 
 
-def speaks_of(row: "Row", run: Run) -> bool:
+def speaks_of(row: Row, run: Run) -> bool:
     """Whether the row is of this run: by its agent's name, or by its session's.
 
     A session of that name on another tmux server is another session."""
@@ -67,7 +64,7 @@ def speaks_of(row: "Row", run: Run) -> bool:
     return row.name == run.agent or session_of(row) == run.place.session
 
 
-def session_of(row: "Row") -> str:
+def session_of(row: Row) -> str:
     """The row's session, as tmux stores its name."""
     return row.name.replace(".", "_").replace(":", "_")
 
@@ -112,7 +109,7 @@ def write_end(
     return troubles + publish(mirrored, "completed", outcome, {"outcome": outcome})
 
 
-def note_purge(world: "World", receipt: Receipt, at: str, paths: Sequence[str]) -> Troubles:
+def note_purge(world: World, receipt: Receipt, at: str, paths: Sequence[str]) -> Troubles:
     """Writes the purge into the row; its status stays, because a purge ends nothing."""
     run, agent = world.store.runs.run(receipt.run), world.store.runs.agent(receipt.agent)
     row, troubles = find_row(world, agent, run) if run and agent else (None, ())
@@ -124,7 +121,7 @@ def write_purge(row: RegistryRow, at: str, paths: Sequence[str]) -> Troubles:
     return _update(row, fields)
 
 
-def write_started(world: "World", agent: Agent, run: Run, *, session: str, fresh: bool) -> Troubles:
+def write_started(world: World, agent: Agent, run: Run, *, session: str, fresh: bool) -> Troubles:
     """Writes that the agent runs: into its row, without the end fields, or into a new one."""
     try:
         registry = world.registry(agent.cwd)
@@ -148,7 +145,7 @@ def write_started(world: "World", agent: Agent, run: Run, *, session: str, fresh
     return ()
 
 
-def own_row(world: "World", rows: "Sequence[Row]", run: Run) -> "Row | None":
+def own_row(world: World, rows: Sequence[Row], run: Run) -> Row | None:
     """The row that speaks of this run, but not the one of a session that others live in too."""
     others = [one for one in world.store.runs.live() if one.agent != run.agent]
     for row in rows:
@@ -159,7 +156,7 @@ def own_row(world: "World", rows: "Sequence[Row]", run: Run) -> "Row | None":
 
 
 def mark_running(
-    mirrored: RegistryRow, world: "World", agent: Agent, run: Run, *, fresh: bool = False
+    mirrored: RegistryRow, world: World, agent: Agent, run: Run, *, fresh: bool = False
 ) -> Troubles:
     """Writes the run's pane and its conversation into a row, and takes the end fields out of it."""
     from knell.core.stop_plan import RESUMED_DROPS
@@ -177,7 +174,7 @@ def mark_running(
     return _update(mirrored, changes, RESUMED_DROPS)
 
 
-def start_fields(world: "World", agent: Agent, run: Run) -> dict[str, Any]:
+def start_fields(world: World, agent: Agent, run: Run) -> dict[str, Any]:
     words = start_words(world, agent)
     pane = {"id": run.place.pane, "pid": run.process.pid if run.process else None}
     pane |= {"cmd": os.path.basename(words[0]) if words else "", "cwd": agent.cwd}
@@ -187,13 +184,13 @@ def start_fields(world: "World", agent: Agent, run: Run) -> dict[str, Any]:
     return fields | {"mcp_attachments": []}
 
 
-def start_words(world: "World", agent: Agent) -> tuple[str, ...]:
+def start_words(world: World, agent: Agent) -> tuple[str, ...]:
     """The command that starts such an agent again, without the id of one conversation."""
     program = world.kind(agent.kind).program
     return (program, *agent.args) if program else agent.args
 
 
-def start_line(world: "World", agent: Agent) -> str:
+def start_line(world: World, agent: Agent) -> str:
     """Without the secrets among its words: others may read the file, or take it into git."""
     return redacted(shlex.join(start_words(world, agent)))
 

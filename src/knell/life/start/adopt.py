@@ -14,7 +14,7 @@ from knell.core.run import Place
 from knell.core.selector import is_number
 from knell.life.base.authority import check, check_may_start_in
 from knell.life.base.caller import Caller, caller
-from knell.life.base.members import processes_of, protected_now, target_of
+from knell.life.base.members import protected_now, target_of
 from knell.life.base.take_in import take_in_journals
 from knell.life.start.confirm import free_name
 from knell.life.start.spawn import Spawned, new_run
@@ -136,7 +136,7 @@ def is_still_shown(world: World, place: Place, run: str, pids: tuple[int, int]) 
 def is_below(world: World, who: Caller, pid: int) -> bool:
     """Whether the process was started below the run that asks."""
     run = world.store.runs.run(who.run) if who.run else None
-    own = {process.pid for process in processes_of(run)} if run else set[int]()
+    own = {process.pid for process in run.processes} if run else set[int]()
     if who.elsewhere:
         from knell.life.base.elsewhere import is_below_keeper
 
@@ -154,7 +154,7 @@ def check_adoptable(world: World, pid: int) -> None:
         raise Refused(why, NAME_ONE, code=Code.NEVER_AN_AGENT)
     stamp = world.processes.stamp(pid)
     for run in world.store.runs.live():
-        owned = [process for process in processes_of(run) if process.pid == pid]
+        owned = [process for process in run.processes if process.pid == pid]
         its = any(not isinstance(world.processes.look(process), Gone) for process in owned)
         if its or (stamp and stamp == run.id):
             why = f"PID {pid} already belongs to '{run.agent}'"

@@ -71,7 +71,9 @@ class Sight:
         self.agent, self.run, _ = spawned
         self.kind = kind
         self.how = how
-        words = recognisable(said_last(world, spawned, kind))
+        # The last message of the person in the conversation; empty if it cannot be read.
+        candidate = ConversationCandidate(self.agent.conversation, SCAN)
+        words = recognisable(with_words(world, self.agent, kind, candidate).last)
         # On its screen the prompt that it was given just now would prove nothing.
         self.last_words = "" if words in letters_of(how.prompt) else words
 
@@ -82,28 +84,19 @@ class Sight:
         tells = kind.tell and not kind.typed_log  # gemini tells nothing of itself
         return bool(self.last_words or kind.live_file or kind.holds or tells)
 
-    def named_itself(self) -> Continuation | None:
-        """Which conversation the program says that it is in; None as long as it says nothing."""
-        words = said_by_run(self.world, self.agent, self.run)
-        if not words:
-            return None
-        same = latest(NOTHING_KNOWN, words).id == self.agent.conversation
-        return Continuation.RESUMED if same else Continuation.FRESH
-
     def judge(self, screen: str) -> Continuation | None:
-        """By what the program says itself, else by what stands on its screen."""
-        shown = bool(self.last_words) and self.last_words in letters_of(screen)
-        return self.named_itself() or (Continuation.RESUMED if shown else None)
-
-    def wait(self, seconds: float) -> None:
-        if self.run.process:
-            self.world.wait([self.run.process], seconds)
+        """By the conversation that the program itself says it is in, else by what stands on its
+        screen; None as long as neither tells."""
+        if words := said_by_run(self.world, self.agent, self.run):
+            same = latest(NOTHING_KNOWN, words).id == self.agent.conversation
+            return Continuation.RESUMED if same else Continuation.FRESH
+        shown = self.last_words and self.last_words in letters_of(screen)
+        return Continuation.RESUMED if shown else None
 
     @property
     def is_gone(self) -> bool:
-        return self.run.process is None or isinstance(
-            self.world.processes.look(self.run.process), Gone
-        )
+        process = self.run.process
+        return process is None or isinstance(self.world.processes.look(process), Gone)
 
 
 def confirm_resume(world: World, spawned: Spawned, kind: Kind, how: HowStarted) -> Continuation:
@@ -120,7 +113,9 @@ def confirm_resume(world: World, spawned: Spawned, kind: Kind, how: HowStarted) 
         found = sight.judge(screen)
         if found is None and (waited >= longest or asks(kind, screen)):
             found = started(sight, screen)
-        sight.wait(GLANCE if found is None else world.settings.spawn_stay)
+        process = spawned.run.process
+        seconds = GLANCE if found is None else world.settings.spawn_stay
+        world.wait([process] if process else [], seconds)
         waited += GLANCE
     return judge_end(sight) if found is None or sight.is_gone else found
 
@@ -157,12 +152,6 @@ def judge_end(sight: Sight) -> Continuation:
 
 
 # -- what was said last ---------------------------------------------------------------------------
-
-
-def said_last(world: World, spawned: Spawned, kind: Kind) -> str:
-    """The last message of the person in the conversation; empty if it cannot be read."""
-    agent = spawned.agent
-    return with_words(world, agent, kind, ConversationCandidate(agent.conversation, SCAN)).last
 
 
 def recognisable(text: str) -> str:

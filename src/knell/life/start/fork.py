@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from knell.core.agent import Agent
 from knell.core.arguments import resumed_in_terminal
@@ -14,34 +14,18 @@ from knell.core.kind import Kind
 from knell.core.ports.world import World
 from knell.life.base.authority import check_agents
 from knell.life.base.caller import caller
-from knell.life.base.conversation import conversation_files, is_there
+from knell.life.base.conversation import conversation_files, is_there, project_above
 from knell.life.base.known_conversation import learn_conversation
-from knell.life.base.take_in import take_in_journals
-from knell.life.base.targets import Crowd, Picture
+from knell.life.look.output import agent_and_run
 from knell.life.start.resume import check_conversation
 
 
-class ConversationStart(NamedTuple):
-    """What to spawn."""
-
-    kind: str
-    args: tuple[str, ...]
-    cwd: str
-    name: str = ""
-    env: tuple[tuple[str, str], ...] = ()
-    tag: str = ""
-
-
-def forked(world: World, name: str, added: Sequence[str] = ()) -> ConversationStart:
-    """A start that begins with all that an agent's conversation has; that agent may run on. It gets
-    the tag of that agent, but neither its seat in a team nor its task."""
-    take_in_journals(world)
-    crowd = Crowd(Picture(world), targets=[name])
-    agent = crowd.agents.get(crowd.only(name).agent)
-    if agent is None:
-        raise NoSuchAgent(name)
+def forked(world: World, name: str, added: Sequence[str] = ()) -> Agent:
+    """An agent to spawn that begins with all that the conversation of another has, which may run
+    on. It gets the tag of that agent, but neither its seat in a team nor its task."""
+    agent, run = agent_and_run(world, name)
     check_agents(world, caller(world), Deed.START, [agent.name])
-    agent = learn_conversation(world, agent, world.store.runs.of(agent.name)[0])
+    agent = learn_conversation(world, agent, run)
     kind = world.kind(agent.kind)
     if not kind.fork:
         why = f"knell knows no way to fork a conversation of {kind.name}"
@@ -52,7 +36,7 @@ def forked(world: World, name: str, added: Sequence[str] = ()) -> ConversationSt
         *resumed_in_terminal(kind, agent.args, tuple(added)),
     )
     free = free_fork_name(agent.name, world.store.runs.agent_names())
-    return ConversationStart(kind.name, args, agent.cwd, free, agent.env, agent.tag)
+    return Agent(free, kind.name, agent.cwd, args, agent.env, tag=agent.tag)
 
 
 def free_fork_name(name: str, taken: frozenset[str]) -> str:
@@ -62,11 +46,9 @@ def free_fork_name(name: str, taken: frozenset[str]) -> str:
     return next(one for one in (first, *numbered) if one not in taken)
 
 
-def found_conversation(
-    world: World, id: str, cwd: str = "", added: Sequence[str] = ()
-) -> ConversationStart:
-    """A start that continues a conversation which some program on this machine has."""
-    found: dict[str, ConversationStart] = {}
+def found_conversation(world: World, id: str, cwd: str = "", added: Sequence[str] = ()) -> Agent:
+    """An agent to spawn that continues a conversation which some program on this machine has."""
+    found: dict[str, Agent] = {}
     for kind in world.kinds.everything()[0]:
         if not kind.resume or not kind.conversation or not kind.is_id(id):
             continue
@@ -77,7 +59,7 @@ def found_conversation(
             asked = asked._replace(cwd=cwd or directory_of(world, kind, files[0]) or world.cwd)
             check_conversation(world, asked, kind)
             args = (*kind.with_id(kind.resume, id), *resumed_in_terminal(kind, (), tuple(added)))
-            found[kind.name] = ConversationStart(kind.name, args, asked.cwd)
+            found[kind.name] = asked._replace(args=args)
     if not found:
         raise NoSuchAgent(id)
     if len(found) > 1:
@@ -90,9 +72,7 @@ def directory_of(world: World, kind: Kind, path: str) -> str:
     """Where the conversation was held, as the program wrote it down; empty if it did not, or if
     that directory is gone."""
     if kind.project_file:
-        above = os.path.dirname(os.path.dirname(path))
-        text = world.disk.head(os.path.join(above, kind.project_file)) or b""
-        said = [text.decode(errors="replace").strip()]
+        said = [project_above(world, kind, os.path.dirname(path)) or ""]
     else:
         text = world.disk.head(path) if kind.database is None else b""
         said = [found for one in records_of(text or b"") for found in _directories(one)]

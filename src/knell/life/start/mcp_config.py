@@ -4,16 +4,12 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from knell.core.environment import TOKEN
 from knell.core.errors import BadRequest
 from knell.core.mcp_client import McpClient, McpServer, bearer
-
-if TYPE_CHECKING:
-    from typing import TypeGuard
-
-    from knell.core.ports.kinds import Kinds
+from knell.core.ports.kinds import Kinds
 
 
 class McpSnippet(NamedTuple):
@@ -21,7 +17,7 @@ class McpSnippet(NamedTuple):
     text: str
 
 
-def mcp_snippet(kinds: "Kinds", program: str, address: str = "") -> McpSnippet:
+def mcp_snippet(kinds: Kinds, program: str, address: str = "") -> McpSnippet:
     """For a server of its own, or, with an address, for the one that serves all agents."""
     client = EDITORS.get(program) or kinds.kind(program).mcp
     if client is None:
@@ -32,13 +28,13 @@ def mcp_snippet(kinds: "Kinds", program: str, address: str = "") -> McpSnippet:
     )
 
 
-def mcp_programs(kinds: "Kinds") -> list[str]:
+def mcp_programs(kinds: Kinds) -> list[str]:
     """The programs that `mcp_snippet` knows."""
     return [*(kind.name for kind in kinds.everything()[0] if kind.mcp), *EDITORS]
 
 
 def with_mcp_server(
-    kinds: "Kinds", name: str, args: Sequence[str], env: Mapping[str, str]
+    kinds: Kinds, name: str, args: Sequence[str], env: Mapping[str, str]
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """The arguments and variables with which a program of that kind uses the server for this one
     start. Nothing is written into a settings file of the program's user."""
@@ -56,7 +52,7 @@ def with_mcp_server(
     return (*args[:end], *more, *args[end:]), {**dict(variables), **env}
 
 
-def _takes_one(client: McpClient | None) -> "TypeGuard[McpClient]":
+def _takes_one(client: McpClient | None) -> TypeGuard[McpClient]:
     return client is not None and bool(client.args or client.env)
 
 

@@ -10,31 +10,18 @@ from knell.core.conversation import given_conversation
 from knell.core.errors import KnellError, NotResumable, Refused, StillRunning, StoreFailed
 from knell.core.ports.world import World
 from knell.core.receipt import Receipt
-from knell.core.restart import (
-    LONGEST,
-    PlanState,
-    RestartPlan,
-)
+from knell.core.restart import LONGEST, PlanState, RestartPlan
 from knell.core.run import Run
 from knell.core.selector import Candidate
 from knell.core.stop_plan import StopOptions
+from knell.core.times import seconds_of
 from knell.life.base.authority import check_agents
 from knell.life.base.caller import caller
 from knell.life.base.conversation import find_conversation
-from knell.life.base.restart_plans import (
-    RESTART,
-    in_hand,
-    make_plan,
-    seconds_of,
-)
+from knell.life.base.restart_plans import RESTART, in_hand, make_plan
 from knell.life.base.targets import Crowd, Picture
 from knell.life.end.stop import StopWish, stop
-from knell.life.start.confirm_resume import (
-    Continuation,
-    HowStarted,
-    confirm_resume,
-    warnings_of,
-)
+from knell.life.start.confirm_resume import Continuation, HowStarted, confirm_resume, warnings_of
 from knell.life.start.spawn import (
     Spawned,
     StartOptions,
@@ -150,10 +137,8 @@ def start_again(world: World, agent: Agent, last: Run, again: Again) -> tuple[Sp
     warnings = ()
     if goes_on and again.by_hand:
         verdict = confirm_resume(world, spawned, kind, HowStarted())
-        warnings, goes_on = (
-            warnings_of(verdict, world, spawned, kind),
-            verdict is not Continuation.FRESH,
-        )
+        warnings = warnings_of(verdict, world, spawned, kind)
+        goes_on = verdict is not Continuation.FRESH
     noted = world.steps.note_started(spawned.agent, spawned.run, fresh=not goes_on)
     return spawned._replace(warnings=(*warnings, *noted)), goes_on
 

@@ -22,8 +22,8 @@ from knell.life.base.caller import caller, give_token
 from knell.life.base.conversation import root_in
 from knell.life.base.restart_plans import forget_unneeded, kept_environment
 from knell.life.base.take_in import take_in_journals
+from knell.life.base.versions import check_installed
 from knell.life.start.confirm import await_stay, confirm_birth, free_name, record_failure
-from knell.life.start.installed import check_installed
 from knell.life.start.telling import ask_to_tell
 
 NO_TERMINAL = 10.0  # seconds in which a program that needs a terminal has ended without one

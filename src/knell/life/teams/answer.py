@@ -2,7 +2,6 @@
 on requests that are overdue."""
 
 import json
-from datetime import datetime
 
 from knell.core.authority import Deed, Relation, Subject, decide
 from knell.core.codes import Code
@@ -15,6 +14,7 @@ from knell.core.process import Gone
 from knell.core.run import Ending, Outcome, Run
 from knell.core.shutdown import Move, Overdue, Phase, ShutdownAnswer, ShutdownRequest
 from knell.core.teams import Message, MessageType
+from knell.core.times import seconds_of
 from knell.life.base.caller import Caller, asker, note_refusal
 from knell.life.base.take_in import take_in_journals
 from knell.life.teams.ask import ShutdownResult, end_with_children, force_end
@@ -122,7 +122,8 @@ def finish(world: World, id: str) -> ShutdownResult:
         if run.process and isinstance(world.processes.look(run.process), Gone):
             return ShutdownResult(request, None)  # it has left; its keeper records that
         # Counted by a clock that stands still while the machine sleeps, and that none can set.
-        until = until or world.clock().awake + _seconds_until(world, request.deadline_at)
+        left = seconds_of(request.deadline_at) - world.seconds()
+        until = until or world.clock().awake + left
         left = until - world.clock().awake
         if left <= 0:
             return end_late(world, _asker_of(world, request), request)
@@ -132,10 +133,6 @@ def finish(world: World, id: str) -> ShutdownResult:
     )
     receipts = end_with_children(world, run, ending)
     return ShutdownResult(store.shutdowns.request(id) or request, receipts[-1])
-
-
-def _seconds_until(world: World, moment: str) -> float:
-    return datetime.fromisoformat(moment).timestamp() - world.seconds()
 
 
 def _asker_of(world: World, request: ShutdownRequest) -> str:
@@ -219,8 +216,7 @@ class OpenRequests:
         if not request.deadline_at:
             return False
         set_by = self._booted_at() - self.began_at[request.id]
-        deadline = datetime.fromisoformat(request.deadline_at).timestamp()
-        return self.world.seconds() - set_by > deadline
+        return self.world.seconds() - set_by > seconds_of(request.deadline_at)
 
     def _booted_at(self) -> float:
         """When this boot began by the wall clock; it changes only when that clock is set."""

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from knell.core import ladder as ladders
 from knell.core.codes import Code
 from knell.core.ending_steps import Way
-from knell.core.errors import BadRequest, KnellError, Refused, StoreFailed
+from knell.core.errors import KnellError, Refused, StoreFailed
 from knell.core.ports.store import BACKUP_EVERY
 from knell.core.ports.world import World
 from knell.core.process import Alive, Gone, ProcessId
@@ -23,13 +23,14 @@ from knell.core.stall.verdict import Judgement
 from knell.core.watch_report import Drift, Trouble, WatchReport
 from knell.life.backends.reap import reap_unused
 from knell.life.base.caller import caller
-from knell.life.base.members import forget_dead, never_came, processes_of
+from knell.life.base.members import forget_dead, never_came
 from knell.life.base.restart_plans import SPAWNER_DIED, forget_unneeded
 from knell.life.base.restore import backup_age
 from knell.life.base.take_in import take_in_journals
 from knell.life.end.cleanup import sweep_sessions
 from knell.life.end.engine import end
 from knell.life.end.prune import prune
+from knell.life.look.snapshot import newest_event
 from knell.life.registry.reconcile import reconcile
 from knell.life.start.confirm import end_unstarted
 from knell.life.start.restart import next_due, plan_restarts, start_due
@@ -43,7 +44,7 @@ from knell.life.watch.stalled import assess, judge_runs, stall_limits
 T = TypeVar("T")
 
 BY = "watch"
-SHORTEST, LONGEST = 0.05, 3600.0  # seconds between two rounds
+INTERVALS = (0.05, 3600.0)  # seconds between two rounds, at least and at most
 BREATH = 0.05  # seconds between two pulses: a burst of deaths is taken in together
 CHANGING = 0.5  # seconds in which a spawn or an ending usually comes to something
 
@@ -84,7 +85,8 @@ class WatchLoop:
     def __init__(self, world: World, wish: WatchWish) -> None:
         asked = world.settings.watch_interval if wish.interval is None else wish.interval
         self.world = world
-        self.interval = _checked_interval(asked)
+        hint = "give it in seconds, for example 15"
+        self.interval = ladders.checked_seconds("an interval", asked, INTERVALS, hint)
         self.limits = stall_limits(world, wish.older_than)
         self.policies = StallPolicies(world, BY, wish.policy, wish.rules)
         self.runs = os.path.dirname(world.rundir("any"))  # where new runs appear
@@ -92,7 +94,7 @@ class WatchLoop:
         self.samples = SampleKeeper(world)
         self.requests = OpenRequests(world, BY)
         self.ended: set[str] = set()  # runs whose end has woken us; a part of them may linger
-        self.last_event = _newest_event(world)
+        self.last_event = newest_event(world)
         self.found: list[Judgement] = []  # in the last round
         self.troubles: list[Trouble] = []
         self.store_failed = False
@@ -123,7 +125,7 @@ class WatchLoop:
         living: list[ProcessId] = []
         ended: set[str] = set()
         for run in here:
-            seen = [(process, self.world.processes.look(process)) for process in processes_of(run)]
+            seen = [(process, self.world.processes.look(process)) for process in run.processes]
             living += [process for process, look in seen if isinstance(look, Alive)][:1]
             if seen and all(isinstance(look, Gone) for _, look in seen):
                 ended.add(run.id)
@@ -194,7 +196,7 @@ class WatchLoop:
         """The file may be another by now; then its events are all new."""
         self.world.reconnect()
         self.store_failed = False
-        self.last_event = self.last_event if _newest_event(self.world) >= self.last_event else 0
+        self.last_event = self.last_event if newest_event(self.world) >= self.last_event else 0
 
     def _try(self, step: Callable[[], T]) -> T | None:
         try:
@@ -212,17 +214,6 @@ class WatchLoop:
             yield event
         yield from (one for one in (*drifts, *self.troubles) if one not in self.reported)
         self.reported = {*drifts, *self.troubles}
-
-
-def _newest_event(world: World) -> int:
-    return max((event.id for event in world.store.events.read(0, "", 1)), default=0)
-
-
-def _checked_interval(seconds: float) -> float:
-    if not SHORTEST <= seconds <= LONGEST:
-        why = f"an interval of {seconds} seconds is not between {SHORTEST} and {LONGEST:.0f}"
-        raise BadRequest(why, "give it in seconds, for example 15")
-    return seconds
 
 
 def finish_interrupted(world: World, live: Sequence[Run], by: str) -> None:

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from knell.core import ladder as ladders
 from knell.core.agent import Agent
@@ -11,6 +11,7 @@ from knell.core.codes import Code
 from knell.core.ending_steps import Way
 from knell.core.environment import LAUNCHER, shares
 from knell.core.errors import Refused, StoreFailed
+from knell.core.json_lines import object_in
 from knell.core.ports.world import World
 from knell.core.receipt import Receipt
 from knell.core.run import Ending, Outcome, Run, State
@@ -29,9 +30,7 @@ from knell.life.base.caller import caller
 from knell.life.base.targets import Crowd, Picture
 from knell.life.end.engine import end
 from knell.life.end.prepare import preview
-
-if TYPE_CHECKING:
-    from knell.life.watch.signs.collect import SignCollector
+from knell.life.watch.signs.collect import SignCollector
 
 
 class StalledWish(NamedTuple):
@@ -58,8 +57,6 @@ def stall_limits(world: World, older_than: float | None = None, evidence: str = 
 
 def judge_runs(world: World, limits: StallLimits, targets: Sequence[str] = ()) -> list[Judgement]:
     """A verdict on every live run of this host, or on those that the targets mean."""
-    from knell.life.watch.signs.collect import SignCollector
-
     picture = Picture(world)
     runs = picture.live
     if targets:
@@ -71,14 +68,14 @@ def judge_runs(world: World, limits: StallLimits, targets: Sequence[str] = ()) -
 
 def assess(
     world: World,
-    collector: "SignCollector",
+    collector: SignCollector,
     runs: Iterable[Run],
     limits: StallLimits,
     longest: float = math.inf,
 ) -> list[Judgement]:
     """Judges runs of this host by their signs of life, and stores them for the next look."""
     here = [run for run in runs if run.host == world.host and run.state is State.RUNNING]
-    known = {run: _parts(text) for run, text in world.store.watch.memories().items()}
+    known = {run: object_in(text) for run, text in world.store.watch.memories().items()}
     past = {run: memory for run, parts in known.items() if (memory := memory_from(parts))}
     known_agents = {agent.name: agent for agent in world.store.runs.agents()}
     agents = {
@@ -100,14 +97,6 @@ def assess(
         found.append(one)
     remember(world, found)
     return found
-
-
-def _parts(text: str) -> dict[str, object]:
-    try:
-        parts = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return parts if isinstance(parts, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def remember(world: World, found: Sequence[Judgement]) -> None:
@@ -168,8 +157,6 @@ def end_if_still(
 
     Returns that look, with the receipts of those that were ended. Child runs live on, because
     they may be at work."""
-    from knell.life.watch.signs.collect import SignCollector
-
     runs = [run for one in stalled if (run := world.store.runs.run(one.run.id)) and run.live]
     again = assess(world, SignCollector(world), runs, limits) if runs else []
     still = [one.run for one in again if one.verdict.activity is Activity.STALLED]

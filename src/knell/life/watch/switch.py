@@ -7,6 +7,7 @@ from knell.core.codes import Code
 from knell.core.environment import without_caller
 from knell.core.errors import Refused
 from knell.core.ladder import KILL
+from knell.core.ports.endings import Callbacks
 from knell.core.ports.processes import Target
 from knell.core.ports.world import World
 from knell.core.process import Alive, ProcessId
@@ -52,9 +53,7 @@ def _end(world: World) -> WatchSwitch:
     if found is None:
         raise Refused("no watch runs on this host", "knell watch", code=Code.WATCH_OFF)
     target = Target("watch", "", None, found, "", KILL, alone=True)
-    report = world.endings.end([target], protected_now(world), lambda _: None, lambda _: None)[
-        "watch"
-    ]
+    report = world.endings.end([target], Callbacks(lambda: protected_now(world)))["watch"]
     if report.survivors:
         why = f"PID {found.pid}: {report.survivors[0].why}"
         raise Refused(f"the watch could not be ended: {why}", code=Code.NOT_ALLOWED)

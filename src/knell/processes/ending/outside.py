@@ -15,14 +15,13 @@ from knell.core.ports.processes import Target
 from knell.core.process import FoundProcess, Gone
 from knell.core.receipt import Ended, Proof, Survivor
 from knell.processes.ending.chase import newest_stopped, stop_process
-from knell.processes.ending.kept import Schedule
 from knell.processes.journal import SIGNAL_WORDS, read_journal
 from knell.processes.members import members_of, seeds, spared_servers, untouchable
 from knell.processes.os import cgroup, system
 from knell.processes.table import Table
 
 if TYPE_CHECKING:
-    from knell.processes.ending.loop import RunEnding, Scans
+    from knell.processes.ending.loop import RunEnding, Scans, Schedule
 
 CALM_LOOKS = 3  # empty scans in a row before "none found": one alone misses pid-hoppers
 BETWEEN_LOOKS = 0.002
@@ -33,11 +32,13 @@ RESCAN = 0.05  # while waiting: how often to look for processes that appeared si
 class OutsideEnding:
     """Ends one run by signals to its processes, each by its identity."""
 
-    def __init__(self, target: Target, scans: "Scans", after: "RunEnding | None" = None) -> None:
+    def __init__(
+        self, target: Target, scans: "Scans", schedule: "Schedule", after: "RunEnding | None"
+    ) -> None:
         self.target = target
         self.scans = scans
-        self.schedule = after.schedule if after else Schedule(target.ladder)
-        if after and not self.schedule.steps:  # the keeper has taken every rung
+        self.schedule = schedule
+        if after and not schedule.steps:  # the keeper has taken every rung
             self.schedule.steps = [step for step in target.ladder if step.rung is Rung.KILL]
             self.schedule.next_at = time.monotonic()
         self.found: dict[int, FoundProcess] = {}
@@ -48,7 +49,7 @@ class OutsideEnding:
         self.refused, self.calm = dict[int, str](), 0
         self.hidden = False  # whether the cgroup holds one that hops from pid to pid, unseen
         # With rungs behind it, the keeper got the order, and may have ended all of it.
-        self.began = bool(after and self.schedule.rungs)
+        self.began = bool(after and schedule.rungs)
         self.agents_command = after.agents_command if after else ""  # for one that is not found
         # The pidfd of a leader goes on naming its group after its death, if it was adopted.
         leader = target.process if target.keeper is None and not target.alone else None
@@ -57,7 +58,7 @@ class OutsideEnding:
         away = [process for _, process in seeds(target) if process.boot != system.here()]
         self.unseen = [one for one in away if not isinstance(system.look(one), Gone)]  # may live
 
-    def turn(self) -> None:
+    def turn(self, _: Collection[int]) -> None:
         """Looks; reports when enough looks in a row found nothing, or no rung is left."""
         for pid, fd in list(self.fds.items()):
             if system.is_dead(fd):

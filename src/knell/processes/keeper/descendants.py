@@ -3,12 +3,10 @@
 Part of the keeper: standard library only, no import of knell.
 """
 
-# For proc.tmux_servers: loaded now, because an upgrade may move it until the agent ends.
-import _socket  # noqa: F401 # pyright: ignore[reportUnusedImport]
 import os
 
 import panes
-from machine import proc
+from machine import proc, tmux_servers
 from proc import Process
 
 CALM_LOOKS = 3  # scans in a row that must find nothing when ECHILD cannot be had
@@ -130,7 +128,7 @@ class Descendants:
     def panes_elsewhere(self) -> list[Process]:
         """Panes that the run opened in tmux servers of others; no child of ours tells of them."""
         if self.servers is None:  # a thousand keepers that end at once would be too many clients
-            self.servers = proc.tmux_servers()
+            self.servers = tmux_servers()
         below = {process.pid for process, _ in self.spared} | {p.pid for p in self.found}
         found = [
             self.process(pane)

@@ -1,4 +1,4 @@
-"""Which layer the keeper looks at processes by: `proc` is its module.
+"""Which layer the keeper looks at processes by: `proc` is its module, `tmux_servers` beside it.
 
 Part of the keeper: standard library only, no import of knell. `--layer NAME DIRECTORY` chooses
 another one than Linux, with the directory in which psutil is.
@@ -20,6 +20,7 @@ RSS_UNIT = 1024 if sys.platform == "darwin" else 1
 
 if TYPE_CHECKING or LAYER == "linux":
     import proc
+    from linux_tmux import tmux_servers
 else:
     sys.path.append(sys.argv[sys.argv.index("--layer") + 2])
     cgroup.used = False
@@ -27,5 +28,6 @@ else:
         import darwin as proc
     else:
         import portable_proc as proc
+    tmux_servers = proc.tmux_servers
 
-__all__ = ["ADOPTS", "LAYER", "RSS_UNIT", "TERMINAL_POLLS", "proc"]
+__all__ = ["ADOPTS", "LAYER", "RSS_UNIT", "TERMINAL_POLLS", "proc", "tmux_servers"]

@@ -9,15 +9,15 @@ when one of many ends (`Exits`), what is known of it (`argv_of`, `stamp_of`, `en
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import select
 from typing import TYPE_CHECKING
 
 from knell.core.errors import WorldError
 from knell.core.process import Alive, Ancestor, Gone, ProcessId, Unknown
-from knell.processes.os import proc
-from knell.processes.os.linux_boot import MOUNT_IT, boot_id, here, my_number, pids
-from knell.processes.os.proc import Process, argv_of, number_of, read, signal, stat_of
+from knell.processes.os import linux_boot, linux_outside, proc
+from knell.processes.os.proc import Process, argv_of, number_of, read, stat_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -28,16 +28,57 @@ LAYER = "linux"
 TAKEOVER = 1.5  # seconds after KILL was due before knell stops waiting for a keeper
 KEEPER_WORDS: tuple[str, ...] = ()  # more arguments for a keeper, which knows Linux by itself
 
-RESERVED = 300  # pids below are given in the first round only
-WHOLE_GROUP = 1 << 2  # PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9
-ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
+NO_PROC = "/proc is not there, or does not tell which boot this is"
+MOUNT_IT = "mount it anew, as `unshare --mount-proc` does"
+PART_OF_A_TICK = "this time namespace moves starts by a part of a tick: none can be compared"
 HIDDEN = "/proc hides it from this process (hidepid), so it cannot be told whether it lives"
 STRANGE_PROC = "/proc shows another PID namespace than the one that this command is in"
 
-TWO_BOOTS = "the boot's id is another one, yet a process of its number and start is there"
-
 open_process, send, DENIED = os.pidfd_open, proc.send_through, proc.DENIED
+ELSEWHERE, cwd_of = linux_boot.ELSEWHERE, linux_outside.cwd_of
 environment_of, printable, close = proc.environment_of, proc.printable, os.close
+newest_pid, numbers_in_turn = linux_outside.newest_pid, linux_outside.numbers_in_turn
+stop_group, obeys_hangup_only = linux_outside.stop_group, linux_outside.obeys_hangup_only
+owner_of, lists_children = linux_outside.owner_of, linux_outside.lists_children
+
+
+# -- which boot and PID namespace this is ---------------------------------------------------------
+
+boot_id = functools.cache(proc.boot_id)
+
+
+@functools.cache
+def here() -> str:
+    """As in proc.py. A boot that cannot be read is no other boot: raises WorldError."""
+    if proc.time_shift() % proc.TICK:
+        raise WorldError(PART_OF_A_TICK, "use knell outside of it")
+    try:
+        if boot_id():
+            return proc.here(boot_id())
+    except OSError:
+        pass
+    raise WorldError(NO_PROC, MOUNT_IT)
+
+
+def my_number() -> int:
+    """As /proc has it: in a PID namespace without a /proc of its own, getpid() gives another."""
+    try:
+        return int(os.readlink("/proc/self"))
+    except OSError:
+        raise WorldError(NO_PROC, MOUNT_IT) from None
+
+
+def pids() -> list[int]:
+    """Everybody's. None at all cannot be, because we are there: then nothing can be seen."""
+    found = proc.pids()
+    if not found:
+        raise WorldError(NO_PROC, MOUNT_IT)
+    return found
+
+
+def machine_id() -> str:
+    """The same at each boot; empty if it has none."""
+    return read("/etc/machine-id").strip().decode(errors="replace")
 
 
 # -- which process --------------------------------------------------------------------------------
@@ -47,15 +88,25 @@ def identify(pid: int) -> ProcessId | None:
     """The full identity of the process that has this pid now; None when none has."""
     if my_number() != os.getpid():
         raise WorldError(STRANGE_PROC, MOUNT_IT)
-    try:
-        fd = os.pidfd_open(pid)
-    except OSError:
+    fd = _opened(pid)
+    if fd is None:
         return None
     try:
-        stat = stat_of(pid)
-        return ProcessId(pid, stat.start, here(), number_of(fd)) if stat else None
+        stat = stat_of(pid, fd)
+        return ProcessId(pid, stat.start, here(), stat.number) if stat else None
     finally:
         os.close(fd)
+
+
+def _opened(pid: int) -> int | None:
+    """A pidfd of whoever has this number; None when nobody has."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno in (errno.ESRCH, errno.EINVAL, errno.ENOENT):  # a thread has no pidfd
+            return None
+        # No descriptor or no memory left: that says nothing about the process.
+        raise WorldError(f"cannot look at process {pid}: {error.strerror}") from error
 
 
 def me() -> ProcessId:
@@ -68,11 +119,13 @@ def me() -> ProcessId:
 def look(process: ProcessId) -> Alive | Gone | Unknown:
     """Whether exactly that process lives. A zombie is dead, though it is not reaped."""
     try:
-        if process.boot != here():
-            return _look_elsewhere(process)
-        stat = stat_of(process.pid)
+        return _look_here(process) if process.boot == here() else _look_elsewhere(process)
     except (OSError, WorldError) as error:
         return Unknown(getattr(error, "strerror", "") or str(error) or "cannot look")
+
+
+def _look_here(process: ProcessId) -> Alive | Gone | Unknown:
+    stat = stat_of(process.pid)
     if stat is None:
         return Unknown(HIDDEN) if proc.is_hidden(process.pid) else Gone("exited")
     if stat.start != process.start:
@@ -82,14 +135,11 @@ def look(process: ProcessId) -> Alive | Gone | Unknown:
     return Alive(process, stat.state)
 
 
-def _look_closely(process: ProcessId, state: str) -> Alive | Gone | Unknown:
+def _look_closely(process: ProcessId, state: str) -> Alive | Gone:
     """The pidfd tells a reuse within one clock tick, and a Z that is only a main thread's."""
-    try:
-        fd = os.pidfd_open(process.pid)
-    except ProcessLookupError:
+    fd = _opened(process.pid)
+    if fd is None:
         return Gone()
-    except OSError as error:
-        return Unknown(error.strerror or "cannot open a pidfd")
     try:
         if process.inode and number_of(fd) not in (0, process.inode):
             return Gone("reused")
@@ -102,9 +152,11 @@ def _look_elsewhere(process: ProcessId) -> Alive | Gone | Unknown:
     """A look at a process of another boot, or of another PID namespace. Only a namespace around
     that one shows it, under another number; the first one is around all others."""
     if process.boot.partition("/")[0] != boot_id():
-        # A file can be mounted over the boot's id: what looks the same may be the same.
-        stat = stat_of(process.pid)
-        return Unknown(TWO_BOOTS) if stat and stat.start == process.start else Gone("rebooted")
+        stat, place = stat_of(process.pid), process.boot.partition("/")[2]
+        same = (stat and stat.start == process.start) or _found_inside(
+            process._replace(boot=f"{boot_id()}/{place}")
+        )
+        return linux_boot.past_boot(process, here(), is_there=bool(same))
     found = _found_inside(process)
     if found:
         seen = look(found)
@@ -120,10 +172,10 @@ def _found_inside(process: ProcessId) -> ProcessId | None:
     for pid in pids() if this_boot else ():
         stat = stat_of(pid)
         if stat and stat.start == process.start:
-            numbers = read(f"/proc/{pid}/status").partition(b"\nNSpid:")[2].partition(b"\n")[0]
-            found = identify(pid) if numbers.split()[1:] else None  # more than one: it is inside
+            numbers = linux_outside.numbers_of(pid)
+            found = identify(pid) if numbers[1:] else None  # more than one: it is inside
             inner = process._replace(pid=pid, boot=here())
-            if found and int(numbers.split()[-1]) == process.pid and found.same_as(inner):
+            if found and numbers[-1] == process.pid and found.same_as(inner):
                 return found
     return None
 
@@ -136,17 +188,11 @@ def open_verified(process: ProcessId) -> int | None:
     if process.boot != here():
         found = _found_inside(process)
         return open_verified(found) if found else None
-    if process.pid <= 1:
+    fd = _opened(process.pid) if process.pid > 1 else None
+    if fd is None:
         return None
-    try:
-        fd = os.pidfd_open(process.pid)
-    except OSError as error:
-        if error.errno in (errno.ESRCH, errno.EINVAL):
-            return None
-        # No descriptor or no memory left: that says nothing about the process.
-        raise WorldError(f"cannot look at process {process.pid}: {error.strerror}") from error
-    stat = stat_of(process.pid)
-    reused = process.inode and number_of(fd) not in (0, process.inode)
+    stat = stat_of(process.pid, fd)
+    reused = stat and process.inode and stat.number not in (0, process.inode)
     if stat and stat.start == process.start and not reused:
         return fd
     os.close(fd)
@@ -178,42 +224,24 @@ class Exits:
         return {fd for fd, _ in self._poll.poll(max(0.0, seconds * 1000))}
 
 
-def stop_group(pidfd: int) -> bool:
-    """Stops the group that this process leads or led. False if it is empty."""
-    try:
-        signal.pidfd_send_signal(pidfd, signal.SIGSTOP, None, WHOLE_GROUP)
-    except OSError:
-        return False
-    return True
-
-
-def newest_pid() -> int:
-    """The number that was given last; 0 if that cannot be read."""
-    return int((read("/proc/loadavg").split() or [b"0"])[-1])
-
-
-def machine_id() -> str:
-    """The same at each boot; empty if it has none."""
-    return read("/etc/machine-id").strip().decode(errors="replace")
-
-
-def numbers_in_turn() -> int:
-    """How many pids are given before one comes again; 0 if that cannot be read."""
-    return max(0, int(read("/proc/sys/kernel/pid_max") or b"0") - RESERVED)
-
-
 # -- what is known of it --------------------------------------------------------------------------
 
 
 def command_of(pid: int) -> str:
     """Its command line for people: one line, printable, not too long, without secrets."""
-    try:
-        stat = stat_of(pid)
-    except OSError:
-        stat = None
     from knell.core.redact import redacted  # `list` asks for no command line
 
-    return redacted(stat.command()) if stat else "[?]"
+    return redacted(proc.command_of(pid))
+
+
+def command_of_living(process: ProcessId) -> str:
+    """Its command; empty if it has ended or counts elsewhere: its number may be another's."""
+    command = command_of(process.pid)  # first: a reuse in between is seen afterwards
+    fd = open_verified(process) if process.boot == here() else None
+    if fd is None:
+        return ""
+    os.close(fd)
+    return command
 
 
 def stamp_of(pid: int) -> str | None:
@@ -226,26 +254,6 @@ def variable_of(pid: int, name: str) -> str | None:
     wanted = f"\0{name}=".encode()
     _, found, rest = (b"\0" + proc.environ_of(pid)).partition(wanted)
     return os.fsdecode(rest.split(b"\0", 1)[0]) if found else None
-
-
-def cwd_of(pid: int) -> str:
-    try:
-        return os.readlink(f"{proc.shown_at(pid)}/cwd")
-    except OSError:
-        return ""
-
-
-def owner_of(pid: int) -> int | None:
-    """The user id under which it runs."""
-    try:
-        return os.stat(f"/proc/{pid}").st_uid
-    except OSError:
-        return None
-
-
-def lists_children() -> bool:
-    """Whether the kernel keeps a list of each process's children: else keepers must scan."""
-    return os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
 def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
@@ -276,20 +284,9 @@ def cgroup_of(pid: int | str) -> str | None:
 
 def cgroup_run() -> str:
     """The run in whose cgroup this process is; empty if it is in none."""
+    if b"/knell-" not in read("/proc/self/cgroup"):  # as nearly always
+        return ""
     from knell.processes.os.cgroup import PREFIX
 
     names = [name for name in (cgroup_of("self") or "").split("/") if name.startswith(PREFIX)]
     return names[-1].removeprefix(PREFIX) if names else ""
-
-
-def obeys_hangup_only(pid: int) -> bool:
-    """Whether it leads a session and ignores TERM but not HUP: the shell of a pane does."""
-    try:
-        # The kernel escapes a newline in the name, the one field that a program chooses.
-        mask = read(f"/proc/{pid}/status").partition(b"\nSigIgn:")[2].split()[0]
-        stat = stat_of(pid)
-        ignored = int(mask, 16)  # the lowest bit is signal 1
-    except (OSError, ValueError, IndexError):
-        return False
-    term, hangup = 1 << signal.SIGTERM - 1, 1 << signal.SIGHUP - 1
-    return stat is not None and stat.sid == pid and bool(ignored & term) and not ignored & hangup

@@ -1,39 +1,38 @@
-"""Linux: which boot and PID namespace this is, and who runs; or that /proc does not tell."""
+"""Linux: whether another boot's id is really that of another boot."""
 
-import functools
 import os
 
-from knell.core.errors import WorldError
+from knell.core.process import Gone, ProcessId, Unknown
 from knell.processes.os import proc
 
-NO_PROC = "/proc is not there, or does not tell which boot this is"
-MOUNT_IT = "mount it anew, as `unshare --mount-proc` does"
-
-boot_id = functools.cache(proc.boot_id)
-
-
-@functools.cache
-def here() -> str:
-    """As in proc.py. A boot that cannot be read is no other boot: raises WorldError."""
-    try:
-        if boot_id():
-            return proc.here(boot_id())
-    except OSError:
-        pass
-    raise WorldError(NO_PROC, MOUNT_IT)
+ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
+TWO_BOOTS = "the boot's id is another one, yet a process of its number and start is there"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
-def my_number() -> int:
-    """As /proc has it: in a PID namespace without a /proc of its own, getpid() gives another."""
-    try:
-        return int(os.readlink("/proc/self"))
-    except OSError:
-        raise WorldError(NO_PROC, MOUNT_IT) from None
+def past_boot(process: ProcessId, here: str, *, is_there: bool) -> Gone | Unknown:
+    """What becomes of a process of another boot, if that is another one: sandboxes and containers
+    mount a file over the boot's id. `is_there`: whether one of its number and start is seen.
+
+    What is around our PID namespace is never seen. But of two places that are both inside the first
+    one, neither is known to be around the other, so that a container knows its own past."""
+    if is_there:  # the id that was recorded may have been the false one
+        return Unknown(TWO_BOOTS)
+    if is_boot_told():
+        return Gone("rebooted")
+    first = f"/{proc.FIRST_PID_NAMESPACE}"
+    outside = process.boot.endswith(first) and not here.endswith(first)
+    return Unknown(ELSEWHERE) if outside else Gone("rebooted")
 
 
-def pids() -> list[int]:
-    """Everybody's. None at all cannot be, because we are there: then nothing can be seen."""
-    found = proc.pids()
-    if not found:
-        raise WorldError(NO_PROC, MOUNT_IT)
-    return found
+def is_boot_told() -> bool:
+    """Whether it is the kernel's own file that tells the boot, and no other lies over it."""
+    over, told = "", ""
+    for line in os.fsdecode(proc.read("/proc/self/mountinfo")).splitlines():
+        left, _, right = line.partition(" - ")
+        root, mounted = left.split()[3:5]
+        if (BOOT_ID + "/").startswith(mounted.rstrip("/") + "/") and len(mounted) >= len(over):
+            over = mounted
+            inside = root.rstrip("/") + BOOT_ID.removeprefix(mounted.rstrip("/"))
+            told = inside if right.startswith("proc ") else ""
+    return "/proc" + told == BOOT_ID

@@ -1,9 +1,10 @@
 """Linux: what processes use: files, mounts, sockets, memory, and news of a directory."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from knell.core.paths import is_below
 from knell.processes.os.linux_connections import tcp_connections
 from knell.processes.os.proc import read, shown_at
 
@@ -12,6 +13,12 @@ __all__ = ["tcp_connections"]
 IN_CREATE, IN_MOVED_TO = 0x100, 0x80
 ESTABLISHED, CLOSE_WAIT, LISTEN = b"01", b"08", b"0A"  # states of a socket
 _ADDRESS, _STATE, _INODE = 1, 3, 9  # columns of /proc/net/tcp
+
+
+class _Mount(NamedTuple):
+    device: bytes
+    root: str  # the directory of the device's file system that is seen at the point
+    point: str
 
 
 class Socket(NamedTuple):
@@ -76,9 +83,46 @@ def mapped_files(pid: int) -> bytes:
 
 
 def mount_points() -> list[str]:
-    points = [line.split(b" ")[4] for line in read("/proc/self/mountinfo").splitlines()]
-    # Blank, tab, newline and backslash are written as octal numbers.
-    return [os.fsdecode(p.decode("unicode_escape").encode("latin-1")) for p in points]
+    return [mount.point for mount in _mounts("/proc/self")]
+
+
+def mounts_of(path: str, pids: Iterable[int]) -> list[str]:
+    """Where else a directory, or a part of it, is mounted: here, or for one of these processes, as
+    in a container. Whoever works there has other paths, and keeps them when it is renamed."""
+    here = _mounts("/proc/self")
+    above = [mount for mount in here if is_below(path, mount.point)]
+    if not above:
+        return []
+    device, root, point = max(above, key=lambda mount: len(mount.point))
+    inside = os.path.normpath(os.path.join(root, os.path.relpath(path, point)))
+    spaces = {_mount_space("/proc/self"): ("", here)}
+    for pid in pids:
+        space = _mount_space(f"/proc/{pid}")
+        if space and space not in spaces:
+            spaces[space] = (f", for process {pid}", _mounts(f"/proc/{pid}"))
+    return [
+        f"{mount.point}{whose}"
+        for whose, mounts in spaces.values()
+        for mount in mounts
+        if mount.device == device and is_below(mount.root, inside) and mount.point != path
+    ]
+
+
+def _mount_space(shown: str) -> str:
+    try:
+        return os.readlink(f"{shown}/ns/mnt")
+    except OSError:
+        return ""  # it has ended, or may not be looked into
+
+
+def _mounts(shown: str) -> list[_Mount]:
+    rows = [line.split(b" ", 5) for line in read(f"{shown}/mountinfo").splitlines()]
+    return [_Mount(row[2], _plain(row[3]), _plain(row[4])) for row in rows]
+
+
+def _plain(path: bytes) -> str:
+    """Blank, tab, newline and backslash are written as octal numbers."""
+    return os.fsdecode(path.decode("unicode_escape").encode("latin-1"))
 
 
 def tcp_sockets() -> Iterator[Socket]:

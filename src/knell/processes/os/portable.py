@@ -40,6 +40,7 @@ Process = proc.Process
 boot_id, here = functools.cache(base.boot_id), functools.cache(base.here)
 pids, stat_of, argv_of = base.pids, base.stat_of, base.argv_of
 environment_of, printable, machine_id = base.environment_of, proc.printable, base.machine_id
+cwd_of, owner_of = base.cwd_of, base.owner_of
 
 _held: dict[int, ProcessId] = {}
 _handles = itertools.count(1)
@@ -67,8 +68,7 @@ def me() -> ProcessId:
 def look(process: ProcessId) -> Alive | Gone | Unknown:
     """Whether exactly that process lives. A zombie is dead, though it is not reaped."""
     if process.boot != here():
-        same_boot = process.boot.partition("/")[0] == boot_id() or not boot_id()
-        return Unknown(ELSEWHERE) if same_boot else Gone("rebooted")
+        return _look_elsewhere(process)
     try:
         stat = stat_of(process.pid)
     except OSError as error:
@@ -79,6 +79,18 @@ def look(process: ProcessId) -> Alive | Gone | Unknown:
     if stat.start != process.start or other:
         return Gone("reused")
     return Gone() if base.is_zombie(stat) else Alive(process, stat.state)
+
+
+def _look_elsewhere(process: ProcessId) -> Gone | Unknown:
+    if process.boot.partition("/")[0] == boot_id() or not boot_id():
+        return Unknown(ELSEWHERE)
+    if sys.platform != "linux":
+        return Gone("rebooted")
+    from knell.processes.os import linux_boot
+
+    found = proc.stat_of(process.pid)
+    is_there = bool(found) and found.start == process.start
+    return linux_boot.past_boot(process, here(), is_there=is_there)
 
 
 def _is_hidden(pid: int) -> bool:
@@ -157,22 +169,6 @@ class LookedForExits:
 Exits = LookedForExits
 
 
-def stop_group(_handle: int) -> bool:
-    """Stops the group that this process leads or led. Without a pidfd its number may be a
-    stranger's by now, so no group is stopped."""
-    return False
-
-
-def newest_pid() -> int:
-    """The number that was given last; 0 if that cannot be read."""
-    return 0
-
-
-def numbers_in_turn() -> int:
-    """How many pids are given before one comes again; 0 if that cannot be read."""
-    return 0
-
-
 # -- what is known of it --------------------------------------------------------------------------
 
 
@@ -187,6 +183,12 @@ def command_of(pid: int) -> str:
     return redacted(stat.command()) if stat else "[?]"
 
 
+def command_of_living(process: ProcessId) -> str:
+    """Its command; empty if it has ended or counts elsewhere: its number may be another's."""
+    command = command_of(process.pid)  # first: a reuse in between is seen afterwards
+    return command if isinstance(look(process), Alive) else ""
+
+
 def stamp_of(pid: int) -> str | None:
     """The run id in its environment; None without one, or where we may not look."""
     return environment_of(pid).get("KNELL_RUN")
@@ -194,20 +196,6 @@ def stamp_of(pid: int) -> str | None:
 
 def variable_of(pid: int, name: str) -> str | None:
     return environment_of(pid).get(name)
-
-
-def cwd_of(pid: int) -> str:
-    return base.cwd_of(pid)
-
-
-def owner_of(pid: int) -> int | None:
-    """The user id under which it runs."""
-    return base.owner_of(pid)
-
-
-def lists_children() -> bool:
-    """Whether the kernel keeps a list of each process's children: else keepers must scan."""
-    return False
 
 
 def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
@@ -230,16 +218,26 @@ def _ancestor(one: Process) -> Ancestor:
     return Ancestor(one.pid, one.name, one.sid, one.tty, one.start)
 
 
+# -- what only Linux tells or does: the answers where nothing is known -----------------------------
+
+
+def _no(_of: int = 0) -> bool:
+    return False
+
+
+def _none() -> int:
+    return 0
+
+
+stop_group = _no  # without a pidfd a group's number may be a stranger's by now
+obeys_hangup_only = _no  # who ignores which signals is not told: a shell is ended by the next rung
+lists_children = _no  # of no process: keepers must scan
+newest_pid = numbers_in_turn = _none
+
+
 def cgroup_of(_pid: int | str) -> str | None:
     return None
 
 
 def cgroup_run() -> str:
-    """The run in whose cgroup this process is; empty if it is in none."""
     return ""
-
-
-def obeys_hangup_only(_pid: int) -> bool:
-    """Whether it leads a session and ignores TERM but not HUP, as the shell of a pane does. Which
-    signals a process ignores is not told here: a shell is ended by the next rung."""
-    return False

@@ -72,7 +72,7 @@ class SeenProcess(Process):
 
     @property
     def tty(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - asked for seldom
-        return terminal_of(self.pid)
+        return device_of(self.pid)
 
     @property
     def front(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - the same
@@ -100,20 +100,16 @@ def number(ask: "Callable[[int], int]", pid: int) -> int:
 
 def start_of(itself: "Any") -> int:
     """When it began, in clock ticks; 0 if that is not told. On Linux the same number as in
-    /proc/PID/stat: what psutil shows to everybody moves with the clock."""
+    `Process`: what psutil shows to everybody moves with the clock."""
+    shift = proc.time_shift() // proc.TICK if sys.platform == "linux" else 0
     try:
-        return round(itself.create_time(**STEADY) * TICKS)
+        return round(itself.create_time(**STEADY) * TICKS) - shift
     except (psutil.AccessDenied, psutil.ZombieProcess):
         return 0
 
 
-def stat_of(pid: int) -> Process | None:
-    """None when there is no such process; OSError when the look itself failed."""
-    return seen(lambda: SeenProcess(pid))
-
-
 def seen(look: "Callable[[], Process]") -> Process | None:
-    """The same, with the errors of psutil as those of the system."""
+    """What a look shows, with the errors of psutil as those of the system."""
     try:
         return look()
     except (psutil.NoSuchProcess, OverflowError):  # no system has a number that large
@@ -122,57 +118,112 @@ def seen(look: "Callable[[], Process]") -> Process | None:
         raise PermissionError(str(error)) from error
 
 
-def live_process(pid: int) -> Process | None:
-    """The process, or None if it is gone, or dead and only waiting to be reaped."""
-    try:
-        process = stat_of(pid)
-    except OSError:
-        return None
-    return None if process is None or is_zombie(process) else process
+class Layer:
+    """Looks at processes and signals them. darwin.py looks and signals more surely; what follows
+    from that is the same."""
 
+    def pids(self) -> list[int]:
+        return pids()
 
-def is_zombie(process: Process) -> bool:
-    """Whether all of it is dead, and not only its main thread."""
-    if process.state not in "ZX":
-        return False
-    try:
-        return psutil.Process(process.pid).num_threads() <= 1
-    except UNSEEN:
-        return True
+    def stat_of(self, pid: int) -> Process | None:
+        """None when there is no such process; OSError when the look itself failed."""
+        return seen(lambda: SeenProcess(pid))
 
+    def is_zombie(self, process: Process) -> bool:
+        """Whether all of it is dead, and not only its main thread."""
+        if process.state not in "ZX":
+            return False
+        try:
+            return psutil.Process(process.pid).num_threads() <= 1
+        except UNSEEN:
+            return True
 
-def line_of(pid: int) -> list[Process]:
-    """The process and those above it, up to init."""
-    line: list[Process] = []
-    while pid and (process := stat_of(pid)) and pid not in [one.pid for one in line]:
-        line.append(process)
-        pid = process.ppid
-    return line
+    def since(self, process: Process) -> int:
+        """What `everybody` may leave out for the descendants of this one: where a start is counted
+        from the clock, which may be put back, nothing."""
+        return process.start if sys.platform == "linux" else 0
 
+    def boot_id(self) -> str:
+        """Of this boot, where the system has one. Else nothing: a process is then told from those
+        of another boot by its pid and its start."""
+        return proc.boot_id()
 
-def children(pid: int) -> list[int]:
-    return [process.pid for process in everybody() if process.ppid == pid]
+    def here(self) -> str:
+        """The boot and, on Linux, our PID namespace: within both a pid means one process."""
+        return proc.here() if sys.platform == "linux" else f"{self.boot_id()}/0"
 
+    def signal_once(self, pid: int, number: int, unique: int) -> str:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return ""  # gone in the meantime
+        except PermissionError:
+            return proc.DENIED
+        except OSError as error:
+            return error.strerror or "refused"
+        return ""
 
-def everybody(since: int = 0) -> list[Process]:
-    """All that are not dead, by one scan, without those that began before: the newest first,
-    because one that hops from pid to pid must be looked at as soon as it is listed."""
-    found = [_seen(pid, since) for pid in sorted(pids(), reverse=True)]
-    return [process for process in found if process and not is_zombie(process)]
+    # -- what follows -------------------------------------------------------------------------
 
+    def live_process(self, pid: int) -> Process | None:
+        """The process, or None if it is gone, or dead and only waiting to be reaped."""
+        try:
+            process = self.stat_of(pid)
+        except OSError:
+            return None
+        return None if process is None or self.is_zombie(process) else process
 
-def _seen(pid: int, since: int) -> Process | None:
-    try:
-        process = SeenProcess(pid)
-    except UNSEEN:
-        return None
-    return process if process.start >= since else None
+    def everybody(self, since: int = 0) -> list[Process]:
+        """All that are not dead, by one scan, without those that are known to have begun before:
+        the newest first, because one that hops from pid to pid must be looked at as soon as it is
+        listed."""
+        found = [self.live_process(pid) for pid in sorted(self.pids(), reverse=True)]
+        return [process for process in found if process and not 0 < self.since(process) < since]
 
+    def children(self, pid: int) -> list[int]:
+        return [process.pid for process in self.everybody() if process.ppid == pid]
 
-def since(process: Process) -> int:
-    """What `everybody` may leave out for the descendants of this one: where a start is counted
-    from the clock, which may be put back, nothing."""
-    return process.start if sys.platform == "linux" else 0
+    def tmux_servers(self) -> list[int]:
+        return [process.pid for process in self.everybody() if panes.is_tmux_server(process)]
+
+    def line_of(self, pid: int) -> list[Process]:
+        """The process and those above it, up to init."""
+        line: list[Process] = []
+        while pid and (process := self.stat_of(pid)) and pid not in [one.pid for one in line]:
+            line.append(process)
+            pid = process.ppid
+        return line
+
+    def terminal_of(self, pid: int) -> int:
+        """The number of its controlling device; 0 without one."""
+        process = self.stat_of(pid)
+        return process.tty if process else 0
+
+    def identity(self, pid: int) -> tuple[int, int, str, int]:
+        """Of ourselves or an unreaped child, which has one even if it is dead already."""
+        try:
+            process = self.stat_of(pid)
+        except OSError:
+            process = None
+        start, unique = (process.start, process.unique) if process else (0, 0)
+        return (pid, start, self.here(), unique)
+
+    def send(self, process: Process, number: int) -> str:
+        """Signals that process; returns why it could not, or nothing.
+
+        It is looked at just before. A pid that changed hands within these microseconds would be
+        hit: without a pidfd no program can do better, but on macOS the kernel itself compares."""
+        now = self.live_process(process.pid)
+        if now is None or (now.start, now.unique) != (process.start, process.unique):
+            return ""
+        return self.kill(process.pid, number, process.unique) if process.pid > 1 else ""
+
+    def kill(self, pid: int, number: int, unique: int) -> str:
+        """Signals whoever has this pid, on macOS only if its unique number is this one."""
+        why = self.signal_once(pid, number, unique)
+        if not why and number in (signal.SIGTERM, signal.SIGHUP):  # a stopped process takes neither
+            return self.signal_once(pid, signal.SIGCONT, unique)
+        return why
 
 
 def argv_of(pid: int) -> tuple[str, ...]:
@@ -206,7 +257,7 @@ def owner_of(pid: int) -> int | None:
         return None
 
 
-def terminal_of(pid: int) -> int:
+def device_of(pid: int) -> int:
     """The number of its controlling device; 0 without one. psutil knows only the terminals that
     were there when it was asked first."""
     forget: Any = getattr(_psposix.get_terminal_map, "cache_clear", tuple)
@@ -230,61 +281,6 @@ def front_of(pid: int) -> int:
     return max(0, int(told)) if told.lstrip(b"-").isdigit() else 0
 
 
-def tmux_servers() -> list[int]:
-    return [process.pid for process in everybody() if panes.is_tmux_server(process)]
-
-
-def boot_id() -> str:
-    """Of this boot, where the system has one. Else nothing: a process is then told from those of
-    another boot by its pid and its start."""
-    return proc.boot_id()
-
-
-def here() -> str:
-    """The boot and, on Linux, our PID namespace: only within both a pid means the same process."""
-    return proc.here() if sys.platform == "linux" else f"{boot_id()}/0"
-
-
-def identity(pid: int) -> tuple[int, int, str, int]:
-    """Of ourselves or an unreaped child, which has one even if it is dead already."""
-    try:
-        process = stat_of(pid)
-    except OSError:
-        process = None
-    return (pid, process.start if process else 0, here(), 0)
-
-
-def send(process: Process, number: int) -> str:
-    """Signals that process; returns why it could not, or nothing.
-
-    It is looked at just before. A pid that changed hands within these microseconds would be hit:
-    without a pidfd no program can do better."""
-    now = live_process(process.pid)
-    if now is None or now.start != process.start or process.pid <= 1:
-        return ""
-    return kill(process.pid, number, 0)
-
-
-def kill(pid: int, number: int, _unique: int) -> str:
-    """Signals whoever has this pid: only a look just before says who that is."""
-    why = kill_once(pid, number)
-    if not why and number in (signal.SIGTERM, signal.SIGHUP):  # a stopped process takes neither
-        return kill_once(pid, signal.SIGCONT)
-    return why
-
-
-def kill_once(pid: int, number: int) -> str:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return ""  # gone in the meantime
-    except PermissionError:
-        return proc.DENIED
-    except OSError as error:
-        return error.strerror or "refused"
-    return ""
-
-
 def nap(_pids: "Collection[int]", seconds: float, news: int) -> bool:
     """Waits, but not if there is something to read; whether there is. No exit ends it."""
     return bool(select.select([news] if news >= 0 else [], [], [], seconds)[0])
@@ -293,3 +289,11 @@ def nap(_pids: "Collection[int]", seconds: float, news: int) -> bool:
 def machine_id() -> str:
     """The same at each boot; empty if it has none."""
     return proc.read("/etc/machine-id").strip().decode(errors="replace")
+
+
+_layer = Layer()
+stat_of, live_process, is_zombie = _layer.stat_of, _layer.live_process, _layer.is_zombie
+everybody, since, children = _layer.everybody, _layer.since, _layer.children
+line_of, tmux_servers, terminal_of = _layer.line_of, _layer.tmux_servers, _layer.terminal_of
+boot_id, here, identity = _layer.boot_id, _layer.here, _layer.identity
+send, kill = _layer.send, _layer.kill

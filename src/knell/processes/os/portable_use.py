@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import psutil
@@ -19,38 +20,32 @@ class SeenSocket(NamedTuple):
     inode: bytes  # its two addresses, in place of a number that only Linux has
 
 
-def _seen(pid: int) -> psutil.Process:
-    """The errors of the system, so that callers need not know psutil."""
+@contextmanager
+def _seen(pid: int) -> Generator[psutil.Process]:
+    """The process, with the errors of the system, so that callers need not know psutil."""
     try:
-        return psutil.Process(pid)
-    except psutil.NoSuchProcess as error:
-        raise ProcessLookupError(pid) from error
-
-
-def files_of(pid: int) -> Iterator[tuple[str, str]]:
-    """(cwd, exe or open file; path). PermissionError where we may not look."""
-    process = _seen(pid)
-    try:
-        yield "cwd", process.cwd()
-        yield "exe", process.exe()
-        for file in process.open_files():
-            yield "open file", file.path
+        yield psutil.Process(pid)
     except psutil.NoSuchProcess as error:
         raise ProcessLookupError(pid) from error
     except psutil.AccessDenied as error:
         raise PermissionError(pid) from error
+
+
+def files_of(pid: int) -> Iterator[tuple[str, str]]:
+    """(cwd, exe or open file; path). PermissionError where we may not look."""
+    with _seen(pid) as process:
+        yield "cwd", process.cwd()
+        yield "exe", process.exe()
+        for file in process.open_files():
+            yield "open file", file.path
 
 
 def written_below(pid: int, folder: str) -> list[str]:
     """The regular files below a folder that it has open for writing, or, where the system does not
     say how, at all. PermissionError where we may not look."""
     top = folder.rstrip("/") + "/"
-    try:
-        files = _seen(pid).open_files()
-    except psutil.NoSuchProcess as error:
-        raise ProcessLookupError(pid) from error
-    except psutil.AccessDenied as error:
-        raise PermissionError(pid) from error
+    with _seen(pid) as process:
+        files = process.open_files()
     return [f.path for f in files if f.path.startswith(top) and getattr(f, "mode", "w") != "r"]
 
 
@@ -70,19 +65,20 @@ def directory_of(pid: int, how: str) -> tuple[int, int]:
 
 def mapped_files(pid: int) -> bytes:
     """One line for each mapping, the path last; nothing where the system does not tell."""
-    process = _seen(pid)
-    ask: Any = getattr(process, "memory_maps", tuple)
-    try:
+    with _seen(pid) as process:
+        ask: Any = getattr(process, "memory_maps", tuple)
         paths = [os.fsencode(one.path) for one in ask()]
-    except psutil.NoSuchProcess as error:
-        raise ProcessLookupError(pid) from error
-    except psutil.AccessDenied as error:
-        raise PermissionError(pid) from error
     return b"".join(b" " + path.replace(b"\n", b"\\012") + b"\n" for path in paths)
 
 
 def mount_points() -> list[str]:
     return [one.mountpoint for one in psutil.disk_partitions(all=True)]
+
+
+def mounts_of(path: str, pids: Iterable[int]) -> list[str]:
+    """Where else a directory is mounted, which only Linux tells."""
+    del path, pids
+    return []
 
 
 def tcp_sockets() -> Iterator[SeenSocket]:

@@ -5,7 +5,6 @@ Importing `signal` loads enum, and ctypes many types: together half of the keepe
 """
 
 import os
-import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +20,10 @@ PIECE = 65536  # bytes that are read at once
 LONGEST = 4096  # bytes; the kernel writes the line in one piece, of some hundred
 FIELDS = 22  # that must follow the name in /proc/PID/stat
 TMUX = "tmux: server"  # the title that tmux gives itself here
-LISTENS = b" 00010000 "  # the flag of a listening socket in /proc/net/unix
 DENIED = "permission denied"
 FIRST_PID_NAMESPACE = 4026531836  # its inode, on every Linux: all others are inside it
+FIRST_TIME_NAMESPACE = 4026531834
+TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")  # nanoseconds
 
 
 class Process:
@@ -32,10 +32,11 @@ class Process:
     __slots__ = (
         *("pid", "name", "state", "ppid", "pgid", "sid", "tty"),
         "front",  # the process group in front on its terminal
-        "start",  # clock ticks after boot
+        "start",  # clock ticks after boot, also in a time namespace
         "ticks",  # of CPU time
         "childrens_ticks",  # of CPU time, of its reaped children
         "pages",  # of memory
+        "number",  # as number_of gives it, where a pidfd was looked at; else 0
     )
 
     unique = parent_unique = 0  # numbers that are never given again; macOS has them
@@ -54,7 +55,8 @@ class Process:
         self.tty, self.front = int(rest[4]), int(rest[5])
         self.ticks = int(rest[11]) + int(rest[12])
         self.childrens_ticks = int(rest[13]) + int(rest[14])
-        self.start, self.pages = int(rest[19]), int(rest[21])
+        self.start, self.pages = int(rest[19]) - time_shift() // TICK, int(rest[21])
+        self.number = 0
 
     def command(self) -> str:
         """Its command line for people: one line, printable, not too long."""
@@ -62,18 +64,29 @@ class Process:
         return printable(line[:COMMAND_LIMIT])
 
 
+def command_of(pid: int) -> str:
+    """The same of whoever has that number; `[?]` if it cannot be looked at."""
+    try:
+        process = stat_of(pid)
+    except OSError:
+        process = None
+    return process.command() if process else "[?]"
+
+
 def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
-def stat_of(pid: int) -> Process | None:
-    """None when there is no such process; OSError when the look itself failed."""
+def stat_of(pid: int, pidfd: int = -1) -> Process | None:
+    """None when there is no such process; OSError when the look failed. `pidfd`: see `number`."""
     try:
         fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)  # half the time of open()
     except (FileNotFoundError, ProcessLookupError):
         return None
     try:
-        return Process(os.read(fd, LONGEST))
+        process = Process(os.read(fd, LONGEST))
+        process.number = number_of(pidfd) if pidfd >= 0 else 0
+        return process
     except ProcessLookupError:
         return None
     finally:
@@ -153,35 +166,6 @@ def environment_of(pid: int) -> dict[str, str]:
     return {name: value for name, found, value in (w.partition("=") for w in words) if found}
 
 
-# -- tmux ----------------------------------------------------------------------------------------
-
-
-def tmux_servers() -> list[int]:
-    """The pids of all tmux servers that listen at a usual path, whoever their parents are."""
-    lines = read("/proc/net/unix").splitlines()
-    listening = [line for line in lines if b"/tmux-" in line and LISTENS in line]
-    if not listening:
-        return []
-    import _socket  # the same class; importing socket costs more than all this
-
-    found: list[int] = []
-    for line in listening:
-        path = line.split(None, 7)[-1]
-        asked = _socket.socket(_socket.AF_UNIX)
-        try:
-            asked.settimeout(0)
-            asked.connect(path)
-            told = asked.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
-            found.append(int.from_bytes(told[:4], sys.byteorder))
-        except BlockingIOError:  # it is frozen, or too busy to take clients
-            return [one.pid for one in everybody() if one.name.startswith(TMUX)]
-        except OSError:
-            pass  # it ended meanwhile, or belongs to another user
-        finally:
-            asked.close()
-    return found
-
-
 def terminal_of(pid: int) -> int:
     """The device number of its terminal, as stat() shows it."""
     process = stat_of(pid)
@@ -196,6 +180,19 @@ def boot_id() -> str:
 def here(boot: str = "") -> str:
     """The boot, and our PID namespace: only within both a pid always means the same process."""
     return f"{boot or boot_id()}/{os.stat('/proc/self/ns/pid').st_ino}"
+
+
+def time_shift(cache: list[int] = []) -> int:  # noqa: B006 - looked up once
+    """Nanoseconds by which our time namespace moves each start that it shows us."""
+    if not cache:
+        try:
+            first = os.stat("/proc/self/ns/time").st_ino == FIRST_TIME_NAMESPACE
+        except OSError:  # the kernel has none
+            first = True
+        told = b"" if first else read("/proc/self/timens_offsets").partition(b"boottime")[2]
+        seconds, nanoseconds = (int(number) for number in (told or b"0 0").split()[:2])
+        cache.append(seconds * 1_000_000_000 + nanoseconds)
+    return cache[0]
 
 
 def live_process(pid: int) -> Process | None:

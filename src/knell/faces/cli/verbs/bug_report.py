@@ -16,25 +16,19 @@ LIBRARIES = ("click", "ruamel.yaml", "textual", "mcp", "starlette", "uvicorn")
 
 @click.command("bug-report")
 @options.agent_argument(offered=complete.anybody)
-@click.option(
+@options.text(
     "--output",
     "-o",
     "path",
-    default="",
     metavar="FILE",
     help="A new file; - prints it. Default: knell-bug-report-TIME.txt, here.",
 )
-@click.option(
-    "--events",
-    "limit",
-    default=100,
-    show_default=True,
-    type=click.IntRange(0, 10_000),
-    help="How many of the last events.",
+@options.number(
+    "--events", "limit", least=0, most=10_000, default=100, help="How many of the last events."
 )
-@click.option("--screen", is_flag=True, help="With the last screen of the agent's pane.")
+@options.flag("--screen", help="With the last screen of the agent's pane.")
 @options.as_json
-def command(name: str, *, path: str, limit: int, screen: bool, json_wanted: bool) -> int:
+def command(name: str, *, path: str, limit: int, screen: bool) -> int:
     """Write what a person who mends knell needs to see into one text file.
 
     That is: versions, settings that you changed, doctor, the last events, and the receipt and the
@@ -51,11 +45,11 @@ def command(name: str, *, path: str, limit: int, screen: bool, json_wanted: bool
         report = Knell().bug_report(name, events=limit)
     text = report_text(report, _versions(), os.path.expanduser("~"), screen=screen)
     if path == "-":
-        output.print_result({"ok": True, "text": text}, text.rstrip("\n"), json_wanted=json_wanted)
+        output.print_result({"ok": True, "text": text}, text.rstrip("\n"))
         return exits.Exit.DONE
     made = os.path.abspath(path or f"knell-bug-report-{datetime.now(UTC):%Y%m%d-%H%M%S}.txt")
     _write(made, text)
-    output.print_result({"ok": True, "path": made}, made, json_wanted=json_wanted)
+    output.print_result({"ok": True, "path": made}, made)
     output.print_error("read it before you attach it: names and directories are not hidden")
     return exits.Exit.DONE
 

@@ -17,7 +17,7 @@ from knell.api import Knell
 from knell.api.habits import ESCAPES, habits
 from knell.core.errors import KnellError, WorldError
 from knell.core.receipt import Proof
-from knell.faces.cli import output
+from knell.faces.cli import options, output
 from knell.faces.text import endings as endings_text
 from knell.faces.text.agents import agents_table
 from knell.faces.text.columns import table
@@ -53,7 +53,7 @@ class Stage(NamedTuple):
 
 
 @click.command("demo")
-@click.option("--keep", is_flag=True, help="Keep the state directory, to look at afterwards.")
+@options.flag("--keep", help="Keep the state directory, to look at afterwards.")
 def command(*, keep: bool) -> int:
     """End the same seven agents twice, by tmux and by knell, and count what is left.
 

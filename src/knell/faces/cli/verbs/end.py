@@ -33,16 +33,16 @@ MODES = ("graceful", "soft", "hard")
 @click.command("kill", cls=options.CleanupCommand)
 @options.targets
 @options.grace
-@click.option("--force", "-f", is_flag=True, help="KILL at once, without TERM.")
-@click.option("--reason", default="", help="The reason; it is kept in the receipt and the events.")
-@click.option("--strict-pane", is_flag=True, help="Exit 1 if a pane could not be closed.")
-@click.option("--dissolve", is_flag=True, help="If it leads a team: dissolve the team as well.")
+@options.flag("--force", "-f", help="KILL at once, without TERM.")
+@options.text("--reason", help="The reason; it is kept in the receipt and the events.")
+@options.flag("--strict-pane", help="Exit 1 if a pane could not be closed.")
+@options.flag("--dissolve", help="If it leads a team: dissolve the team as well.")
 @options.children
 @options.cleanup_options
 @options.yes
 @options.dry_run
 @options.wait
-@options.as_json
+@options.json_given
 def kill(targets: tuple[str, ...], **given: Any) -> int:
     """End agents surely, with every process they ever started.
 
@@ -55,15 +55,15 @@ def kill(targets: tuple[str, ...], **given: Any) -> int:
 # -- stop, and its older name delete -----------------------------------------------------------
 
 stop_options = options.together(
-    click.option("--graceful", is_flag=True, help="Type its exit command first."),
-    click.option("--capture-id", is_flag=True, help="Record the conversation's id first."),
-    click.option("--reason", default="", help="Why: user_request, api_error, timeout, …"),
-    click.option(
-        "--purge-conversation", "purge", is_flag=True,
+    options.flag("--graceful", help="Type its exit command first."),
+    options.flag("--capture-id", help="Record the conversation's id first."),
+    options.text("--reason", help="Why: user_request, api_error, timeout, …"),
+    options.flag(
+        "--purge-conversation", "purge",
         help="DANGEROUS: also delete the conversation, so that it can never be resumed.",
     ),
-    click.option("--session", default="", help="A session in the registry file."),
-    click.option("--force-no-yaml", is_flag=True, help="Also without a row in that file."),
+    options.text("--session", help="A session in the registry file."),
+    options.flag("--force-no-yaml", help="Also without a row in that file."),
     options.registry,
     options.grace,
     options.children,
@@ -81,7 +81,7 @@ stop_options = options.together(
     help="graceful (the default): type its exit command first. soft: leave the process"
     " running and list it as an orphan. hard: send signals at once; the outcome is terminated.",
 )  # fmt: skip
-@click.option("--disconnect", is_flag=True, help="The same as --mode soft.")
+@options.flag("--disconnect", help="The same as --mode soft.")
 @stop_options
 def stop(targets: tuple[str, ...], *, disconnect: bool, **given: Any) -> int:
     """End agents politely; their conversations are kept.
@@ -115,13 +115,13 @@ def stop_agents(targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> i
 
 
 def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> int:
-    json_wanted, session = given.pop("json_wanted"), given["session"]
+    session = given["session"]
     given |= {"verb": verb, "unlisted": given.pop("force_no_yaml")}
     given["yes"] = given["yes"] or (given["purge"] and options.ask_person(PURGE))
     words = all_targets(targets, verb) if targets else ()
     if words and session:
         raise BadRequest("--session already names what to end", f"leave out {', '.join(words)}")
-    asked = given["yes"] or given["dry_run"] or json_wanted or not words
+    asked = given["yes"] or given["dry_run"] or output.json_wanted() or not words
     dry: dict[str, Any] = {**given, **DRY}
     if not asked and is_declined(words, verb, lambda: knell.stop(*words, **dry), given):
         return exits.Exit.FAILED
@@ -129,33 +129,33 @@ def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[st
         with ending_shown(knell, given["grace"], "stop"):
             receipts = knell.stop(*words, **given)
     except Refused as error:
-        if error.code is not Code.NOT_IN_REGISTRY or json_wanted:
+        if error.code is not Code.NOT_IN_REGISTRY or output.json_wanted():
             raise
         click.echo(str(error))  # on stdout, as the script that this verb replaces
         return exits.Exit.FAILED
     if not session:
-        return print_stopped(receipts, json_wanted=json_wanted)
-    if not json_wanted and receipts.needs_refresh:
+        return print_stopped(receipts)
+    if not output.json_wanted() and receipts.needs_refresh:
         output.print_lines(endings_text.target_lines(receipts.targets, "Stopped"))
         if not options.ask_person(REFRESH):
             click.echo(REFRESH)
             return exits.Exit.DONE
         given["yes"] = True
         receipts = knell.stop(**given)
-    code = print_stopped(receipts, json_wanted=json_wanted)
+    code = print_stopped(receipts)
     # The receipt of a row that was left alone names no asker: then nothing was done.
     changed = any(r.by or r.conversation.purged for r in receipts) and not given["dry_run"]
-    if not json_wanted and code == exits.Exit.DONE and changed:
+    if not output.json_wanted() and code == exits.Exit.DONE and changed:
         click.echo(f"{verb} complete")
     return code
 
 
-def print_stopped(receipts: "Endings", *, json_wanted: bool) -> int:
+def print_stopped(receipts: "Endings") -> int:
     """Prints what came of it; a row or a conversation that stayed as it was is a failure."""
     code = exits.of_receipts(receipts)
     if code == exits.Exit.DONE and receipts.incomplete:
         code = exits.Exit.FAILED
-    print_endings(receipts, "Stopped", code, json_wanted=json_wanted)
+    print_endings(receipts, "Stopped", code)
     return code
 
 
@@ -164,14 +164,12 @@ def print_stopped(receipts: "Endings", *, json_wanted: bool) -> int:
 
 @click.command("reap")
 @click.argument("names", nargs=-1, shell_complete=complete.agents)
-@click.option("--foreign", is_flag=True, help="Also what agents left that knell did not start.")
+@options.flag("--foreign", help="Also what agents left that knell did not start.")
 @options.grace
 @options.yes
 @options.dry_run
 @options.as_json
-def reap(
-    names: tuple[str, ...], *, foreign: bool, yes: bool, json_wanted: bool, **given: Any
-) -> int:
+def reap(names: tuple[str, ...], *, foreign: bool, yes: bool, **given: Any) -> int:
     """List processes that outlived their agent; with --yes, end them. NAMES: only of these agents.
 
     With --foreign, what agents left that knell did not start is listed too. Those processes are
@@ -181,11 +179,11 @@ def reap(
     if foreign and names:
         if not yes and not given["dry_run"]:
             raise BadRequest("ending foreign processes needs --yes", "add --yes if you mean it")
-        return _end_foreign(knell, names, dry_run=given["dry_run"], json_wanted=json_wanted)
+        return _end_foreign(knell, names, dry_run=given["dry_run"])
     reaped = knell.reap(*names, end=yes, **given)
     strangers = knell.foreign() if foreign else []
     code = exits.of_receipts(end.receipt for end in reaped.ends)
-    if json_wanted:
+    if output.json_wanted():
         output.print_json(
             {
                 "ok": code == 0,
@@ -206,12 +204,12 @@ def reap(
     return code
 
 
-def _end_foreign(knell: Knell, names: tuple[str, ...], *, dry_run: bool, json_wanted: bool) -> int:
+def _end_foreign(knell: Knell, names: tuple[str, ...], *, dry_run: bool) -> int:
     if not all(is_number(name) for name in names):
         raise BadRequest("with --foreign, name PIDs", "knell reap --foreign lists them")
     ends = knell.reap_foreign(*(int(name) for name in names), dry_run=dry_run)
     code = exits.of_receipts(one.receipt for one in ends)
-    if json_wanted:
+    if output.json_wanted():
         output.print_json({"ok": code == 0, "receipts": [one.receipt.to_json() for one in ends]})
     else:
         output.print_lines(endings_text.reaped_lines(ends))

@@ -28,19 +28,15 @@ def fleet() -> None:
 
 database = options.together(
     click.argument("url", required=False, default=""),
-    click.option(
-        "--url-file", default="", metavar="FILE", help="Read the URL from a file of mode 600."
-    ),
+    options.text("--url-file", metavar="FILE", help="Read the URL from a file of mode 600."),
 )
 
 
 @fleet.command("init")
 @database
-@click.option(
-    "--operator", default="", metavar="NAME", help="Your name as operator; default: $USER."
-)
+@options.text("--operator", metavar="NAME", help="Your name as operator; default: $USER.")
 @options.as_json
-def init(*, json_wanted: bool, **given: str) -> None:
+def init(**given: str) -> None:
     """Make the fleet in a database: schema, roles, and you as its operator.
 
     URL is of a role that owns the database and may create roles. A password does not belong into
@@ -53,25 +49,21 @@ def init(*, json_wanted: bool, **given: str) -> None:
         f"your public key:  {joined.key}",
         f"on each host: knell fleet join URL --trust {joined.key}",
     ]
-    output.print_result(_json(joined), "\n".join(lines), json_wanted=json_wanted)
+    output.print_result(_json(joined), "\n".join(lines))
 
 
 @fleet.command("join")
 @database
-@click.option("--as", "host", default="", metavar="NAME", help="The host's name; default: its own.")
+@options.text("--as", "host", metavar="NAME", help="The host's name; default: its own.")
 @click.option(
     "--trust", multiple=True, metavar="KEY", help="The public key of an operator to obey."
 )
-@click.option("--operator", default="", metavar="NAME", help="Join as an operator, not as a host.")
-@click.option(
-    "--save-to", default="", metavar="FILE", help="Write credentials for another machine."
-)
-@click.option(
-    "--certificate", is_flag=True, help="Make the role only; who has a certificate for it joins."
-)
-@click.option("--from", "from_file", default="", metavar="FILE", help="Use such credentials here.")
+@options.text("--operator", metavar="NAME", help="Join as an operator, not as a host.")
+@options.text("--save-to", metavar="FILE", help="Write credentials for another machine.")
+@options.flag("--certificate", help="Make the role only; who has a certificate for it joins.")
+@options.text("--from", "from_file", metavar="FILE", help="Use such credentials here.")
 @options.as_json
-def join(*, json_wanted: bool, **given: Any) -> None:
+def join(**given: Any) -> None:
     """Make this machine a host of the fleet: a role of its own, its credentials in a private file.
 
     URL is of a role that may create roles, as for init; or of a role that is this host's already,
@@ -81,7 +73,7 @@ def join(*, json_wanted: bool, **given: Any) -> None:
     what = "operator" if given["operator"] else "host"
     if given["certificate"]:
         text = f"the role is {joined.role}: give it a certificate of that common name"
-        output.print_result(_json(joined), text, json_wanted=json_wanted)
+        output.print_result(_json(joined), text)
         return
     lines = [f"joined {joined.database} as {what} '{joined.name}'", f"credentials: {joined.file}"]
     if joined.key:
@@ -89,7 +81,7 @@ def join(*, json_wanted: bool, **given: Any) -> None:
     if what == "host" and not given["save_to"]:
         obeys = ", ".join(joined.obeys) or "nobody yet: knell fleet key trust KEY"
         lines += [f"obeys: {obeys}", "knell watch runs the link"]
-    output.print_result(_json(joined), "\n".join(lines), json_wanted=json_wanted)
+    output.print_result(_json(joined), "\n".join(lines))
 
 
 def _json(joined: "Joined") -> dict[str, Any]:
@@ -98,13 +90,12 @@ def _json(joined: "Joined") -> dict[str, Any]:
 
 @fleet.command("leave")
 @options.as_json
-def leave(*, json_wanted: bool) -> None:
+def leave() -> None:
     """Forget the fleet on this host. Its agents go on; its receipts stay in the database."""
     name, untold = Knell().fleet.leave()
-    text = f"'{name}' has left the fleet" if name else ""
     document = {"ok": True, "host": name, "untold": untold}
     empty = "this host was in no fleet"
-    output.print_result(document, text, json_wanted=json_wanted, if_empty=empty)
+    output.print_result(document, f"'{name}' has left the fleet" if name else "", if_empty=empty)
     if untold:
         output.print_error(f"warning: the database was not told: {untold}")
         output.print_error(f"hint: later, as its owner: knell fleet remove {name} URL")
@@ -114,7 +105,7 @@ def leave(*, json_wanted: bool) -> None:
 @click.argument("host")
 @database
 @options.as_json
-def remove(host: str, *, json_wanted: bool, **given: str) -> None:
+def remove(host: str, **given: str) -> None:
     """Take HOST out of the fleet, where the machine is gone for good. URL is the owner's.
 
     Orders that wait for it are called off, and its role can log in no more. A host that is heard is
@@ -122,18 +113,17 @@ def remove(host: str, *, json_wanted: bool, **given: str) -> None:
     """
     orders = Knell().fleet.remove(host, **given)
     text = f"'{host}' is no host of the fleet any more; orders called off: {orders}"
-    document = {"ok": True, "host": host, "orders": orders}
-    output.print_result(document, text, json_wanted=json_wanted)
+    output.print_result({"ok": True, "host": host, "orders": orders}, text)
 
 
 @fleet.command("upgrade")
 @database
 @options.as_json
-def upgrade(*, json_wanted: bool, **given: str) -> None:
+def upgrade(**given: str) -> None:
     """Bring the schema in the database up to date."""
     found = Knell().fleet.upgrade(**given)
     text = f"the schema has version {found.major}.{found.minor}"
-    output.print_result({"ok": True, **found._asdict()}, text, json_wanted=json_wanted)
+    output.print_result({"ok": True, **found._asdict()}, text)
 
 
 @fleet.command("prune")
@@ -141,7 +131,7 @@ def upgrade(*, json_wanted: bool, **given: str) -> None:
 @click.option("--older-than", type=float, required=True, metavar="DAYS")
 @options.dry_run
 @options.as_json
-def prune(*, older_than: float, dry_run: bool, json_wanted: bool, **given: str) -> None:
+def prune(*, older_than: float, dry_run: bool, **given: str) -> None:
     """Drop events by whole months, closed orders and ended agents that are older. Receipts stay."""
     gone = Knell().fleet.prune(days=older_than, dry_run=dry_run, **given)
     would = "would drop" if dry_run else "dropped"
@@ -149,27 +139,22 @@ def prune(*, older_than: float, dry_run: bool, json_wanted: bool, **given: str) 
     text = (
         f"{would}: months of events: {months}; orders: {gone['orders']}; agents: {gone['agents']}"
     )
-    output.print_result({"ok": True, **gone}, text, json_wanted=json_wanted)
+    output.print_result({"ok": True, **gone}, text)
 
 
 @fleet.command("status")
 @options.as_json
-def status(*, json_wanted: bool) -> Exit:
+def status() -> Exit:
     """Show how this machine is in the fleet, and every host with the time since it was heard."""
+    from knell.faces.text.fleet import status_text
+
     found = Knell().fleet.status()
-    document = found.to_json()
-    output.print_result(document, _status_text(found), json_wanted=json_wanted)
+    output.print_result(found.to_json(), status_text(found))
     return Exit.DONE if not found.trouble else Exit.FAILED
 
 
-def _status_text(found: Any) -> str:
-    from knell.faces.text.fleet import status_text
-
-    return status_text(found)
-
-
 @fleet.command("link")
-@click.option("--tied", is_flag=True, hidden=True, help="End when standard input closes.")
+@options.flag("--tied", hidden=True, help="End when standard input closes.")
 def link(*, tied: bool) -> None:
     """Run the link of this host in the foreground; knell watch does this by itself."""
     from knell.faces.fleet.run import run_link
@@ -187,29 +172,29 @@ def key() -> None:
 
 @key.command("new")
 @options.as_json
-def new(*, json_wanted: bool) -> None:
+def new() -> None:
     """Make the operator's key of this home, unless it has one; print the public one."""
     made = Knell().fleet.new_key()
-    output.print_result({"ok": True, "key": made}, made, json_wanted=json_wanted)
+    output.print_result({"ok": True, "key": made}, made)
 
 
 @key.command("list")
 @options.as_json
-def list_keys(*, json_wanted: bool) -> None:
+def list_keys() -> None:
     """List the public keys of this home, and those that it obeys."""
     found = Knell().fleet.keys()
     document = {"keys": [{"what": what, "name": name, "key": text} for what, name, text in found]}
     lines = [f"{what:<18} {name:<16} {text}" for what, name, text in found]
-    output.print_result(document, "\n".join(lines), json_wanted=json_wanted, if_empty="no keys yet")
+    output.print_result(document, "\n".join(lines), if_empty="no keys yet")
 
 
 @key.command("trust")
 @click.argument("public_key")
-@click.option("--name", default="", help="Whose key it is.")
-@click.option("--host", default="", help="It is that host's: obey orders of agents there.")
-@click.option("--remove", is_flag=True, help="Obey this key no more.")
+@options.text("--name", help="Whose key it is.")
+@options.text("--host", help="It is that host's: obey orders of agents there.")
+@options.flag("--remove", help="Obey this key no more.")
 @options.as_json
-def trust(public_key: str, *, name: str, host: str, remove: bool, json_wanted: bool) -> None:
+def trust(public_key: str, *, name: str, host: str, remove: bool) -> None:
     """Obey orders that are signed with this public key, from now on."""
     fleet = Knell().fleet
     new = fleet.distrust(public_key) if remove else fleet.trust(public_key, name=name, host=host)
@@ -217,16 +202,15 @@ def trust(public_key: str, *, name: str, host: str, remove: bool, json_wanted: b
         (True, True): "obeyed no more", (True, False): "it was not obeyed",
         (False, True): "obeyed from now on", (False, False): "it was obeyed before",
     }  # fmt: skip
-    document = {"ok": True, "changed": new}
-    output.print_result(document, words[remove, new], json_wanted=json_wanted)
+    output.print_result({"ok": True, "changed": new}, words[remove, new])
 
 
 @key.command("pin")
 @click.argument("host")
 @click.argument("public_key", required=False, default="")
-@click.option("--remove", is_flag=True, help="Forget its key; the next one seen is taken for it.")
+@options.flag("--remove", help="Forget its key; the next one seen is taken for it.")
 @options.as_json
-def pin(host: str, public_key: str, *, remove: bool, json_wanted: bool) -> None:
+def pin(host: str, public_key: str, *, remove: bool) -> None:
     """Know HOST by this public key: its answers and receipts are proven by it.
 
     Without this, the first key that is seen is taken for the host's.
@@ -235,18 +219,17 @@ def pin(host: str, public_key: str, *, remove: bool, json_wanted: bool) -> None:
     new = fleet.unpin(host) if remove else fleet.pin(host, public_key)
     known = "its key is forgotten" if remove else f"{host} is known by that key"
     unchanged = "its key was not known" if remove else f"{host} was known by that key before"
-    document = {"ok": True, "changed": new}
-    output.print_result(document, known if new else unchanged, json_wanted=json_wanted)
+    output.print_result({"ok": True, "changed": new}, known if new else unchanged)
 
 
 # -- orders ----------------------------------------------------------------------------------------
 
 
 @click.group("orders", invoke_without_command=True)
-@click.option("--all", "with_closed", is_flag=True, help="Also those that are over.")
+@options.flag("--all", "with_closed", help="Also those that are over.")
 @options.as_json
 @click.pass_context
-def orders(ctx: click.Context, *, with_closed: bool, json_wanted: bool) -> None:
+def orders(ctx: click.Context, *, with_closed: bool) -> None:
     """List the orders to other hosts that wait for their host."""
     if ctx.invoked_subcommand:
         return
@@ -254,15 +237,13 @@ def orders(ctx: click.Context, *, with_closed: bool, json_wanted: bool) -> None:
 
     found = Knell().fleet.orders(with_closed=with_closed)
     document = {"orders": [one.to_json() for one in found]}
-    empty = "no order waits"
-    output.print_result(document, orders_text(found), json_wanted=json_wanted, if_empty=empty)
+    output.print_result(document, orders_text(found), if_empty="no order waits")
 
 
 @orders.command("cancel")
 @click.argument("id")
 @options.as_json
-def cancel(id: str, *, json_wanted: bool) -> None:
+def cancel(id: str) -> None:
     """Call an order off that its host has not taken yet. ID: its first characters are enough."""
     whole = Knell().fleet.cancel(id)
-    text = f"order {whole} is called off"
-    output.print_result({"ok": True, "order": whole}, text, json_wanted=json_wanted)
+    output.print_result({"ok": True, "order": whole}, f"order {whole} is called off")

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @click.command("fork", context_settings={"ignore_unknown_options": True})
 @options.agent_argument(offered=complete.agents)
-@click.option("--name", "new_name", default="", help="Of the new agent; default: NAME-fork.")
+@options.text("--name", "new_name", help="Of the new agent; default: NAME-fork.")
 @options.place("tmux, kitty, wezterm or headless; default: where you are, else headless.")
 @options.tmux_server
 @options.tmux_session
 @options.as_json
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def fork(*, json_wanted: bool, name: str, **given: Any) -> None:
+def fork(*, name: str, **given: Any) -> None:
     """Start another agent that goes on from NAME's conversation; NAME may run on.
 
     It begins with all that was said there, and neither sees what the other says from then on. It
@@ -34,13 +34,13 @@ def fork(*, json_wanted: bool, name: str, **given: Any) -> None:
     knell = Knell()
     with progress.waiting(f"{name}  forking its conversation"):
         spawned = knell.fork(name, **given)
-    print_spawned(spawned, f"goes on from the conversation of '{name}'", json_wanted=json_wanted)
+    print_spawned(spawned, f"goes on from the conversation of '{name}'")
 
 
-def print_spawned(spawned: "Spawned", told: str, *, json_wanted: bool) -> None:
+def print_spawned(spawned: "Spawned", told: str) -> None:
     agent, run, warnings = spawned
     print_warnings(warnings)
     where = {"place": run.place._asdict(), "conversation": agent.conversation}
     found = whereabouts(run.place.name, run.place.pane)
     text = f"{agent.name}: {agent.kind} runs as PID {pid_of(run)}{found}, and {told}"
-    output.print_result(started_json(agent, run) | where, text, json_wanted=json_wanted)
+    output.print_result(started_json(agent, run) | where, text)

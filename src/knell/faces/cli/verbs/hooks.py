@@ -18,14 +18,10 @@ ACTIONS = ("install", "uninstall", "status")
 @click.command("hooks")
 @click.argument("action", type=click.Choice(ACTIONS), default="status")
 @click.argument("programs", nargs=-1, shell_complete=complete.with_hooks)
-@click.option(
-    "--settings", default="", metavar="FILE", help="The settings file; default: the program's own."
-)
+@options.text("--settings", metavar="FILE", help="The settings file; default: the program's own.")
 @options.dry_run
 @options.as_json
-def command(
-    action: str, programs: tuple[str, ...], *, settings: str, dry_run: bool, json_wanted: bool
-) -> int:
+def command(action: str, programs: tuple[str, ...], *, settings: str, dry_run: bool) -> int:
     """Install or remove heartbeat hooks in the settings of agent programs; default: of all here.
 
     The hooks touch the heartbeat of agents that knell started, and do nothing for other agents.
@@ -39,7 +35,7 @@ def command(
         change = hooks.install if action == "install" else hooks.uninstall
         reports = change(*programs, settings=settings, dry_run=dry_run)
     code = exits.Exit.FAILED if any(report.error for report in reports) else exits.Exit.DONE
-    if json_wanted:
+    if output.json_wanted():
         programs_json = [report._asdict() for report in reports]
         output.print_json({"ok": code == exits.Exit.DONE, "programs": programs_json})
     else:

@@ -25,7 +25,7 @@ def _commands(_: "Knell") -> dict[str, str]:
 
 
 @click.command("invoke")
-@click.option("--list", "wanted", is_flag=True, help="List the commands and their parameters.")
+@options.flag("--list", "wanted", help="List the commands and their parameters.")
 @options.dry_run
 @options.yes
 @options.as_json
@@ -37,7 +37,7 @@ def command(command_name: str, words: tuple[str, ...], **given: bool) -> int:
     The VALUE of KEY=VALUE is read as JSON, or else as plain text.
     """
     if given["wanted"]:
-        _list(command_name, json_wanted=given["json_wanted"])
+        _list(command_name)
         return exits.Exit.DONE
     if not command_name:
         raise BadRequest("no command given", "knell invoke --list shows them")
@@ -112,14 +112,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # -- the list --------------------------------------------------------------------------------------
 
 
-def _list(name: str, *, json_wanted: bool) -> None:
+def _list(name: str) -> None:
     from knell.api.orchestrator import AGENT, COMMANDS, describe, full_name, suggestion
 
     if name and not full_name(name):
         raise BadRequest(f"there is no command '{name}'", suggestion(name))
     names = [full_name(name)] if name else [f"{AGENT}.{short}" for short in COMMANDS]
     documents = [describe(one) for one in names]
-    if json_wanted:
+    if output.json_wanted():
         output.print_json({"commands": documents})
         return
     for document in documents:

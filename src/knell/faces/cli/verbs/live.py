@@ -13,13 +13,10 @@ from knell.faces.text.terminal import printable
 
 @click.command("logs")
 @options.one_name
-@click.option("--follow", "-f", is_flag=True, help="Go on printing until the agent has ended.")
-@click.option(
-    "--lines", "-n", default=100, show_default=True, type=click.IntRange(1),
-    help="How many lines to begin with.",
-)  # fmt: skip
+@options.flag("--follow", "-f", help="Go on printing until the agent has ended.")
+@options.number("--lines", "-n", least=1, default=100, help="How many lines to begin with.")
 @options.as_json
-def logs(name: str, *, follow: bool, lines: int, json_wanted: bool) -> None:
+def logs(name: str, *, follow: bool, lines: int) -> None:
     """Print what an agent printed: the output of a headless one, else the screen of its pane.
 
     Secrets are hidden and control codes left out. Ctrl-C ends --follow, and not the agent.
@@ -33,11 +30,9 @@ def logs(name: str, *, follow: bool, lines: int, json_wanted: bool) -> None:
         found = knell.logs(name, lines=lines)
         document = {"agent": name, "lines": found}
         text = "\n".join(map(printable, found))
-        output.print_result(
-            document, text, json_wanted=json_wanted, if_empty=f"'{name}' has printed nothing"
-        )
+        output.print_result(document, text, if_empty=f"'{name}' has printed nothing")
         return
-    if json_wanted:
+    if output.json_wanted():
         raise BadRequest(
             "--follow prints lines as they come, never one JSON document", "leave out --json"
         )
@@ -49,7 +44,7 @@ def logs(name: str, *, follow: bool, lines: int, json_wanted: bool) -> None:
 @click.command("screen")
 @options.one_name
 @options.as_json
-def screen(name: str, *, json_wanted: bool) -> None:
+def screen(name: str) -> None:
     """Print what an agent's pane shows now; of an ended agent, its last screen.
 
     \b
@@ -57,21 +52,20 @@ def screen(name: str, *, json_wanted: bool) -> None:
     watch knell screen luna
     """
     found = Knell().screen(name)
-    if not found.live and not json_wanted:
+    if not found.live and not output.json_wanted():
         output.print_error(f"'{found.agent}' has ended; this is its last screen")
     output.print_result(
         found._asdict(),
         "\n".join(map(printable, found.lines)),
-        json_wanted=json_wanted,
         if_empty=f"the screen of '{found.agent}' is empty",
     )
 
 
 @click.command("attach")
 @options.one_live
-@click.option("--print", "only_print", is_flag=True, help="Print the command, and do nothing.")
+@options.flag("--print", "only_print", help="Print the command, and do nothing.")
 @options.as_json
-def attach(name: str, *, only_print: bool, json_wanted: bool) -> None:
+def attach(name: str, *, only_print: bool) -> None:
     """Go to an agent's pane: in tmux, kitty or wezterm.
 
     Inside the same tmux the client is switched there; from elsewhere tmux attaches to it. Leave it
@@ -81,11 +75,10 @@ def attach(name: str, *, only_print: bool, json_wanted: bool) -> None:
     knell attach luna
     """
     command = Knell().attach_command(name)
-    if only_print or json_wanted:
+    if only_print or output.json_wanted():
         import shlex
 
-        document = {"agent": name, "command": list(command)}
-        output.print_result(document, shlex.join(command), json_wanted=json_wanted)
+        output.print_result({"agent": name, "command": list(command)}, shlex.join(command))
         return
     if not shutil.which(command[0]):
         raise BadRequest(f"{command[0]} is not on PATH", "attach where the agent's terminal is")
@@ -95,11 +88,11 @@ def attach(name: str, *, only_print: bool, json_wanted: bool) -> None:
 @click.command("path")
 @options.one_name
 @options.as_json
-def path(name: str, *, json_wanted: bool) -> None:
+def path(name: str) -> None:
     """Print the directory in which an agent works.
 
     \b
     cd "$(knell path luna)"
     """
     found = Knell().path(name)
-    output.print_result({"agent": name, "path": found}, found, json_wanted=json_wanted)
+    output.print_result({"agent": name, "path": found}, found)

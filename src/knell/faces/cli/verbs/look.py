@@ -33,20 +33,20 @@ class ListCommand(click.Command):
 
 @click.command("list", cls=ListCommand)
 @options.any_targets
-@click.option("--all", "-a", "with_ended", is_flag=True, help="Also agents that have ended.")
-@click.option("--stalled", is_flag=True, help="Only those that have stalled; looks at each now.")
+@options.flag("--all", "-a", "with_ended", help="Also agents that have ended.")
+@options.flag("--stalled", help="Only those that have stalled; looks at each now.")
 @click.option(
     "--ended", type=click.IntRange(0), metavar="[N]", help="Only ended ones: the last N, or all."
 )
 @options.choice("--sort", words=tuple(ORDERS), help="The order; default: oldest first.")
-@click.option(
-    "--format", "form", default="", metavar="TEXT",
+@options.text(
+    "--format", "form", metavar="TEXT",
     help="Print this for each, with {name}, {pid}, … as --json names them.",
 )  # fmt: skip
-@click.option("--names", "-q", is_flag=True, help="Print names only.")
-@click.option("--utc", is_flag=True, help="Show times in UTC and in full.")
+@options.flag("--names", "-q", help="Print names only.")
+@options.flag("--utc", help="Show times in UTC and in full.")
 @options.fleet
-@options.as_json
+@options.json_given
 def list_verb(targets: tuple[str, ...], **given: Any) -> int:
     """List the agents that run, or those that TARGETS mean (as for kill).
 
@@ -66,21 +66,21 @@ def list_verb(targets: tuple[str, ...], **given: Any) -> int:
 @options.fleet
 @options.as_json
 @click.pass_context
-def status(ctx: click.Context, name: str, *, fleet: bool, json_wanted: bool) -> int | None:
+def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
     """Show all agents and all orphaned processes. With NAME: the same as knell show NAME."""
     if fleet:
         from knell.faces.cli.far_look import status_fleet
 
-        return status_fleet(json_wanted=json_wanted)
+        return status_fleet()
     if name:
-        ctx.invoke(show, name=name, json_wanted=json_wanted)
+        ctx.invoke(show, name=name)
         return None
     with progress.waiting("looking at all agents"):
         found = Knell().status()
     document = found.to_json()
     document["orphans"] = [tables.orphan_json(orphan) for orphan in found.orphans]
     document["drifts"] = [tables.drift_json(drift) for drift in found.drifts]
-    output.print_result(document, tables.status_text(found), json_wanted=json_wanted)
+    output.print_result(document, tables.status_text(found))
     return None
 
 
@@ -90,11 +90,10 @@ def status(ctx: click.Context, name: str, *, fleet: bool, json_wanted: bool) -> 
 @options.wait
 @options.as_json
 @on_its_host("show")
-def show(name: str, *, json_wanted: bool) -> None:
+def show(name: str) -> None:
     """Show one agent: its runs, its processes, its last receipt, and how to resume it."""
     story = Knell().show(name)
-    text = tables.story_text(story)
-    output.print_result(tables.story_json(story), text, json_wanted=json_wanted)
+    output.print_result(tables.story_json(story), tables.story_text(story))
 
 
 @click.command("tree")
@@ -102,29 +101,25 @@ def show(name: str, *, json_wanted: bool) -> None:
 @options.wait
 @options.as_json
 @on_its_host("tree")
-def tree(name: str, *, json_wanted: bool) -> None:
+def tree(name: str) -> None:
     """Show the live processes of an agent, and how knell knows that each belongs to it."""
     story = Knell().show(name)
     processes = [tables.member_json(member) for member in story.members]
     output.print_result(
         {"agent": story.agent.name, "processes": processes},
         tables.tree_text(story.members),
-        json_wanted=json_wanted,
         if_empty=tables.no_processes_text(story),
     )
 
 
 @click.command("events")
 @options.agent_argument("agent")
-@click.option("--follow", "-f", is_flag=True, help="Go on printing events as they happen.")
-@click.option(
-    "--last", "limit", default=50, show_default=True, type=click.IntRange(1),
-    help="How many events to print.",
-)  # fmt: skip
+@options.flag("--follow", "-f", help="Go on printing events as they happen.")
+@options.number("--last", "limit", least=1, default=50, help="How many events to print.")
 @options.utc
 @options.fleet
 @options.as_json
-def events(agent: str, *, follow: bool, limit: int, fleet: bool, json_wanted: bool) -> None:
+def events(agent: str, *, follow: bool, limit: int, fleet: bool) -> None:
     """Print the audit trail: who did what to which agent, when and why.
 
     With --follow --json, each event is one line of JSON.
@@ -132,17 +127,21 @@ def events(agent: str, *, follow: bool, limit: int, fleet: bool, json_wanted: bo
     if fleet:
         from knell.faces.cli.far_look import print_events
 
-        print_events(agent, follow=follow, limit=limit, json_wanted=json_wanted)
+        print_events(agent, follow=follow, limit=limit)
         return
     knell = Knell()
     found = knell.events(agent=agent, limit=limit)
     widths = tables.event_widths(found)
 
     def tell(event: Event) -> None:
-        text = json.dumps(event._asdict()) if json_wanted else tables.event_line(event, *widths)
+        text = (
+            json.dumps(event._asdict())
+            if output.json_wanted()
+            else tables.event_line(event, *widths)
+        )
         click.echo(text)
 
-    if json_wanted and not follow:
+    if output.json_wanted() and not follow:
         output.print_json({"events": [event._asdict() for event in found]})
         return
     for event in found:
@@ -154,11 +153,11 @@ def events(agent: str, *, follow: bool, limit: int, fleet: bool, json_wanted: bo
 
 @click.command("receipt")
 @options.one_ended
-@click.option("--html", is_flag=True, help="Print a self-contained HTML page.")
-@click.option("--screen", is_flag=True, help="Also print the last screen of the pane.")
+@options.flag("--html", help="Print a self-contained HTML page.")
+@options.flag("--screen", help="Also print the last screen of the pane.")
 @options.utc
 @options.as_json
-def receipt(name: str, *, html: bool, screen: bool, json_wanted: bool) -> None:
+def receipt(name: str, *, html: bool, screen: bool) -> None:
     """Print the proof of the newest ending of NAME (an agent, or a run's id)."""
     from knell.faces.text import receipt as receipt_text
 
@@ -169,14 +168,14 @@ def receipt(name: str, *, html: bool, screen: bool, json_wanted: bool) -> None:
     else:
         found = Knell().receipt(name)
     text = receipt_text.page(found) if html else receipt_text.text(found, screen=screen)
-    output.print_result(found.to_json(), text, json_wanted=json_wanted)
+    output.print_result(found.to_json(), text)
 
 
 @click.command("verify")
 @options.agent_argument()
-@click.option("--session", default="", help="A session in the registry file.")
+@options.text("--session", help="A session in the registry file.")
 @options.as_json
-def verify(name: str, *, session: str, json_wanted: bool) -> int:
+def verify(name: str, *, session: str) -> int:
     """Check again that NAME, or a session of the registry file, is as its ending left it.
 
     Says each fact that it looked at, and exits 1 if one of them is not as it should be. What could
@@ -185,14 +184,14 @@ def verify(name: str, *, session: str, json_wanted: bool) -> int:
     facts = [fact._asdict() for fact in found.facts]
     document = {"target": found.target, "verified": found.verified, "facts": facts}
     lines = [f"{'ok' if fact.good else 'NO'}  {printable(fact.what)}" for fact in found.facts]
-    output.print_result(document, "\n".join(lines), json_wanted=json_wanted)
+    output.print_result(document, "\n".join(lines))
     return exits.Exit.DONE if found.verified else exits.Exit.FAILED
 
 
 @click.command("doctor")
-@click.option("--repair", is_flag=True, help="Restore a store that is damaged or behind.")
+@options.flag("--repair", help="Restore a store that is damaged or behind.")
 @options.as_json
-def doctor(*, repair: bool, json_wanted: bool) -> int:
+def doctor(*, repair: bool) -> int:
     """Check what knell needs on this machine, and list what agents left behind.
 
     Exits 1 if something is broken; a program that is not installed is not.
@@ -210,6 +209,6 @@ def doctor(*, repair: bool, json_wanted: bool) -> int:
         "orphans": [tables.orphan_json(orphan) for orphan in diagnosis.orphans],
         "foreign": [tables.member_json(member) for member in diagnosis.foreign],
     }
-    output.print_result(document, tables.diagnosis_text(diagnosis), json_wanted=json_wanted)
+    output.print_result(document, tables.diagnosis_text(diagnosis))
     broken = any(finding.broken for finding in diagnosis.findings)
     return exits.Exit.FAILED if broken else exits.Exit.DONE

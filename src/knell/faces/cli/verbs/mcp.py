@@ -11,13 +11,10 @@ PORT = 7377
 
 
 @click.command("mcp")
-@click.option("--http", is_flag=True, help="One server for all agents, on 127.0.0.1.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True,
-    help="The port for --http; 0: any port that is free.",
-)  # fmt: skip
-@click.option(
-    "--operator", is_flag=True,
+@options.flag("--http", help="One server for all agents, on 127.0.0.1.")
+@options.port(PORT, "The port for --http; 0: any port that is free.")
+@options.flag(
+    "--operator",
     help="You use this server yourself: a caller that is no agent may do all that you may.",
 )  # fmt: skip
 @click.option(
@@ -25,18 +22,14 @@ PORT = 7377
     help="Print what to put into the settings of this kind of agent, or of cursor.",
 )  # fmt: skip
 @options.as_json
-def command(
-    *, http: bool, port: int, operator: bool, program: str | None, json_wanted: bool
-) -> None:
+def command(*, http: bool, port: int, operator: bool, program: str | None) -> None:
     """Serve agents that manage agents, over the Model Context Protocol.
 
     Without --http it serves the one client that started it, over standard input and output. With
     --http it serves every agent, and knows each by the token in its KNELL_TOKEN.
     """
     if program:
-        _print_snippet(
-            program, f"http://127.0.0.1:{port}/mcp" if http else "", json_wanted=json_wanted
-        )
+        _print_snippet(program, f"http://127.0.0.1:{port}/mcp" if http else "")
         return
     if http and operator:
         raise BadRequest(
@@ -63,11 +56,11 @@ def _serve(*, http: bool, port: int, operator: bool) -> None:
         serve(options)
 
 
-def _print_snippet(program: str, address: str, *, json_wanted: bool) -> None:
+def _print_snippet(program: str, address: str) -> None:
     from knell.api import Knell
 
     snippet = Knell().mcp_snippet(program, address)
-    if json_wanted:
+    if output.json_wanted():
         output.print_json({"program": program, "file": snippet.file, "snippet": snippet.text})
         return
     click.echo(f"Put this into {snippet.file}:", err=True)

@@ -30,14 +30,12 @@ class Sending(click.Command):
 
 @click.command("send", cls=Sending)
 @click.argument("names", nargs=-1, shell_complete=complete.agents, metavar="NAME… -- TEXT")
-@click.option(
-    "--team", default="", shell_complete=complete.teams, help="The team that the message is about."
-)
+@options.text("--team", shell_complete=complete.teams, help="The team that the message is about.")
 @options.choice("--type", words=TYPES, default="plain", help="What kind of message it is.")
-@click.option("--summary", default="", help="The text in a few words.")
+@options.text("--summary", help="The text in a few words.")
 @options.as_json
 @click.pass_context
-def send(ctx: click.Context, names: tuple[str, ...], *, json_wanted: bool, **given: Any) -> None:
+def send(ctx: click.Context, names: tuple[str, ...], **given: Any) -> None:
     """Send a message into agents' inboxes: send NAME… -- TEXT, or send NAME… - < FILE.
 
     '*' means every other member of the team. A message of type shutdown_approved answers
@@ -58,20 +56,17 @@ def send(ctx: click.Context, names: tuple[str, ...], *, json_wanted: bool, **giv
     output.print_result(
         {"ok": True, "messages": [one._asdict() for one in sent]},
         "your answer was recorded" if answered else f"sent to {', '.join(one.to for one in sent)}",
-        json_wanted=json_wanted,
     )
 
 
 @click.command("inbox")
 @options.agent_argument()
 @options.seconds("--wait", "Wait for the first message, 30 s at most.", 0.0)
-@click.option(
-    "--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="At most so many."
-)
-@click.option("--peek", is_flag=True, help="Leave them unread.")
-@click.option("--take", is_flag=True, help="With NAME: mark its messages as read.")
+@options.number("--limit", least=1, most=1000, default=50, help="At most so many.")
+@options.flag("--peek", help="Leave them unread.")
+@options.flag("--take", help="With NAME: mark its messages as read.")
 @options.as_json
-def inbox(name: str, *, peek: bool, take: bool, json_wanted: bool, **given: Any) -> None:
+def inbox(name: str, *, peek: bool, take: bool, **given: Any) -> None:
     """Print the unread messages of the agent that runs this command, and mark them as read.
 
     Outside an agent, name one; its messages stay unread unless you --take them.
@@ -79,7 +74,7 @@ def inbox(name: str, *, peek: bool, take: bool, json_wanted: bool, **given: Any)
     found = Knell().messages.inbox(name, peek=peek or bool(name and not take), **given)
     document = {"messages": [message._asdict() for message in found]}
     text, nothing = team_text.messages_text(found), "no unread messages"
-    output.print_result(document, text, json_wanted=json_wanted, if_empty=nothing)
+    output.print_result(document, text, if_empty=nothing)
 
 
 # -- leaving -----------------------------------------------------------------------------------
@@ -87,16 +82,16 @@ def inbox(name: str, *, peek: bool, take: bool, json_wanted: bool, **given: Any)
 
 @click.command("ask")
 @options.one_live
-@click.option("--reason", default="", help="The reason; the agent reads it.")
+@options.text("--reason", help="The reason; the agent reads it.")
 @options.seconds("--deadline", "How long it may take to answer; default 60, 0: no limit.")
 @options.choice(
     "--overdue", words=("force", "report"), default="force",
     help="What knell watch does if it does not answer in time.",
 )  # fmt: skip
 @options.seconds("--wait", "Wait so long for the answer.", 0.0)
-@click.option("--withdraw", is_flag=True, help="Take the request back.")
+@options.flag("--withdraw", help="Take the request back.")
 @options.as_json
-def ask(name: str, *, wait: float, withdraw: bool, json_wanted: bool, **given: Any) -> None:
+def ask(name: str, *, wait: float, withdraw: bool, **given: Any) -> None:
     """Ask an agent to leave. The agent finds the request in its inbox and answers with knell
     approve, or knell reject --reason WHY. It is ended once it has finished its work."""
     if withdraw and (given["reason"] or wait):
@@ -107,7 +102,7 @@ def ask(name: str, *, wait: float, withdraw: bool, json_wanted: bool, **given: A
     else:
         request = knell.shutdowns.ask(name, **given)
         request = knell.shutdowns.wait(request.id, wait) if wait else request
-    if not json_wanted:
+    if not output.json_wanted():
         click.echo(team_text.request_text(request))
         return
     over = request.phase in ("confirmed", "force_killed")
@@ -117,11 +112,11 @@ def ask(name: str, *, wait: float, withdraw: bool, json_wanted: bool, **given: A
 
 @click.command("approve")
 @options.agent_argument("request")
-@click.option("--reason", default="", help="What the asker should know.")
+@options.text("--reason", help="What the asker should know.")
 @options.seconds("--needs", "How long you need to finish; default 60, 0: nothing is left.")
-@click.option("--finish", is_flag=True, hidden=True, help="Wait, and end the run.")
+@options.flag("--finish", hidden=True, help="Wait, and end the run.")
 @options.as_json
-def approve(request: str, *, finish: bool, json_wanted: bool, **given: Any) -> int:
+def approve(request: str, *, finish: bool, **given: Any) -> int:
     """Agree to leave, as an agent that was asked to: finish your work, then knell confirm, or exit.
 
     After the time that you need you are ended all the same. Your tasks are handed back. Outside
@@ -129,36 +124,36 @@ def approve(request: str, *, finish: bool, json_wanted: bool, **given: Any) -> i
     """
     shutdowns = Knell().shutdowns
     answered = shutdowns.finish(request) if finish else shutdowns.approve(request, **given)
-    return print_answer(answered, json_wanted=json_wanted)
+    return print_answer(answered)
 
 
 @click.command("confirm")
 @options.agent_argument("request")
 @options.as_json
-def confirm(request: str, *, json_wanted: bool) -> int:
+def confirm(request: str) -> int:
     """Say that your work is finished, as an agent that has approved: it is ended now.
 
     Outside an agent, name the REQUEST: its id, or the agent's name.
     """
-    return print_answer(Knell().shutdowns.confirm(request), json_wanted=json_wanted)
+    return print_answer(Knell().shutdowns.confirm(request))
 
 
 @click.command("reject")
 @options.agent_argument("request")
-@click.option("--reason", default="", help="Why not; the asker reads it.")
+@options.text("--reason", help="Why not; the asker reads it.")
 @options.as_json
-def reject(request: str, *, reason: str, json_wanted: bool) -> int:
+def reject(request: str, *, reason: str) -> int:
     """Refuse to leave, as an agent that was asked to: it goes on, and may be asked again.
 
     Outside an agent, name the REQUEST: its id, or the agent's name.
     """
     answered = Knell().shutdowns.reject(request, reason=reason)
-    return print_answer(answered, json_wanted=json_wanted)
+    return print_answer(answered)
 
 
-def print_answer(answered: "ShutdownResult", *, json_wanted: bool) -> int:
+def print_answer(answered: "ShutdownResult") -> int:
     code = exits.of_receipts([answered.receipt] if answered.receipt else [])
-    if json_wanted:
+    if output.json_wanted():
         document = team_text.answered_json(answered)
         output.print_json({**document, "ok": code == 0, "success": code == 0})
         return code

@@ -18,10 +18,10 @@ HINT = "for example 22:00, 8h, or 2026-11-15T22:00"
     "--since", default="22:00", show_default=True, metavar="TIME",
     help="The last time it was so late; or 8h ago; or a date and time.",
 )  # fmt: skip
-@click.option("--html", is_flag=True, help="Print a self-contained HTML page.")
+@options.flag("--html", help="Print a self-contained HTML page.")
 @options.utc
 @options.as_json
-def night(*, since: str, html: bool, json_wanted: bool) -> None:
+def night(*, since: str, html: bool) -> None:
     """Tell what happened while you slept: stalls, restarts, kills, tasks handed back, work rescued.
 
     \b
@@ -32,8 +32,7 @@ def night(*, since: str, html: bool, json_wanted: bool) -> None:
     from knell.faces.text.night import night_page, night_text
 
     found = Knell().night(begun(since, datetime.now().astimezone()))
-    text = night_page(found) if html else night_text(found)
-    output.print_result(found.to_json(), text, json_wanted=json_wanted)
+    output.print_result(found.to_json(), night_page(found) if html else night_text(found))
 
 
 def begun(since: str, now: datetime) -> str:

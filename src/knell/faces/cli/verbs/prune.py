@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @options.dry_run
 @options.as_json
-def prune(*, days: float | None, export: str | None, dry_run: bool, json_wanted: bool) -> int:
+def prune(*, days: float | None, export: str | None, dry_run: bool) -> int:
     """Remove ended runs that are older than the setting retention.days, with what they left.
 
     The newest run of each agent stays, so that every agent can still be resumed. The watch does
@@ -45,7 +45,7 @@ def prune(*, days: float | None, export: str | None, dry_run: bool, json_wanted:
     would = "Would remove" if dry_run else "Removed"
     runs = counted(len(found.runs), "run")
     text = f"{would} {runs} that ended before {clock(found.before)} ({size(found.freed / 2**20)})"
-    output.print_result(found.to_json(), text, json_wanted=json_wanted)
+    output.print_result(found.to_json(), text)
     for kept in found.kept:
         output.print_error(f"kept {kept}")
     return exits.Exit.DONE

@@ -7,22 +7,29 @@ import click
 
 from knell.api import Knell
 from knell.faces.cli import complete, options, output, progress
-from knell.faces.cli.confirm import MANY, is_terminal
+from knell.faces.cli.confirm import MANY
 from knell.faces.cli.fastpath import has_far
-from knell.faces.cli.many import Started, is_group, start_each
-from knell.faces.cli.started import has_terminal, pid_of, print_warnings, started_json
+from knell.faces.cli.started import (
+    Started,
+    has_terminal,
+    is_group,
+    pid_of,
+    print_warnings,
+    start_each,
+    started_json,
+)
 from knell.faces.exits import Exit
 from knell.faces.text.agents import whereabouts
 
 
 @click.command("restart")
 @click.argument("names", nargs=-1, required=True, shell_complete=complete.agents)
-@click.option("--resume", is_flag=True, help="Continue its conversation instead of a new one.")
+@options.flag("--resume", help="Continue its conversation instead of a new one.")
 @options.grace
 @options.yes
 @options.wait
 @options.as_json
-def restart(names: tuple[str, ...], *, wait: float | None, json_wanted: bool, **given: Any) -> int:
+def restart(names: tuple[str, ...], *, wait: float | None, **given: Any) -> int:
     """Start agents again, in fresh runs. Those that still run are stopped first.
 
     NAMES are agents, or groups of agents that run: tag:X, team:X, a glob, all.
@@ -38,30 +45,24 @@ def restart(names: tuple[str, ...], *, wait: float | None, json_wanted: bool, **
         from knell.faces.cli.far import ask_one
 
         said = {key: value for key, value in given.items() if value not in (None, False)}
-        codes = [ask_one("restart", name, said, wait, json_wanted=json_wanted) for name in names]
+        codes = [ask_one("restart", name, said, wait) for name in names]
         return max(codes)
     knell = Knell()
     if len(names) == 1 and not is_group(names[0]):
-        here = not json_wanted and has_terminal()
-        document, text = restart_one(knell, names[0], given, here=here, json_wanted=json_wanted)
-        output.print_result({"ok": True, **document}, text, json_wanted=json_wanted)
+        here = not output.json_wanted() and has_terminal()
+        document, text = restart_one(knell, names[0], given, here=here)
+        output.print_result({"ok": True, **document}, text)
         return Exit.DONE
     meant = [view.name for view in knell.list(*names)]
     question = f"Restart these {len(meant)} agents: {', '.join(meant)}?"
-    wide = is_terminal() and ("all" in names or len(meant) > MANY)
+    wide = output.can_ask() and ("all" in names or len(meant) > MANY)
     if wide and not given["yes"] and not options.ask_person(question):
         output.print_error("nothing was restarted")
         return Exit.FAILED
-    return start_each(
-        meant,
-        lambda one: restart_one(knell, one, given, here=False, json_wanted=json_wanted),
-        json_wanted=json_wanted,
-    )
+    return start_each(meant, lambda one: restart_one(knell, one, given, here=False))
 
 
-def restart_one(
-    knell: Knell, name: str, given: dict[str, Any], *, here: bool, json_wanted: bool
-) -> Started:
+def restart_one(knell: Knell, name: str, given: dict[str, Any], *, here: bool) -> Started:
     from knell.faces.text import endings as endings_text
 
     with ExitStack() as talk:
@@ -69,7 +70,7 @@ def restart_one(
         free = talk.close if here else None
         (agent, run, warnings), receipt, resumed = knell.restart(name, **given, here=free)
     print_warnings(warnings)
-    if receipt and not json_wanted:
+    if receipt and not output.json_wanted():
         output.print_lines(endings_text.receipt_lines(receipt))
     document = {**started_json(agent, run), "restarted_from": run.restarted_from}
     document |= {"resumed": resumed, "receipt": receipt.to_json() if receipt else None}

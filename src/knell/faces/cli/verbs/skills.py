@@ -27,22 +27,20 @@ ACTIONS = ("install", "uninstall", "status")
     shell_complete=complete.with_skills,
     help="claude, codex, gemini or opencode; may be repeated. Default: those that are here.",
 )
-@click.option(
+@options.text(
     "--dir",
     "folder",
-    default="",
     metavar="DIR",
     help="Another directory of skills, such as .claude/skills of a project.",
 )
-@click.option(
+@options.flag(
     "--replace",
-    is_flag=True,
     help="Install where something else stands: it is put aside, and uninstall brings it back.",
 )
 @options.dry_run
 @options.as_json
 def command(
-    action: str, skills: tuple[str, ...], *, replace: bool, dry_run: bool, json_wanted: bool,
+    action: str, skills: tuple[str, ...], *, replace: bool, dry_run: bool,
     **where: Any,
 ) -> int:  # fmt: skip
     """Install or remove the skills that knell brings, where agents look for skills; default: all.
@@ -68,7 +66,7 @@ def command(
     else:
         reports = verbs.uninstall(*skills, **where, dry_run=dry_run)
     code = exits.Exit.FAILED if any(report.error for report in reports) else exits.Exit.DONE
-    if json_wanted:
+    if output.json_wanted():
         skills_json = [report._asdict() for report in reports]
         output.print_json({"ok": code == exits.Exit.DONE, "skills": skills_json})
     else:

@@ -1,6 +1,5 @@
 """The verbs that start agents: run, spawn, create, adopt, resume."""
 
-import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +8,15 @@ import click
 from knell.api import Knell
 from knell.core.errors import BadRequest, NoSuchAgent, UnsureConversation
 from knell.faces.cli import complete, options, output, progress
-from knell.faces.cli.many import is_group, start_each
 from knell.faces.cli.on_host import on_its_host
-from knell.faces.cli.started import has_terminal, pid_of, print_warnings, started_json
+from knell.faces.cli.started import (
+    has_terminal,
+    is_group,
+    pid_of,
+    print_warnings,
+    start_each,
+    started_json,
+)
 from knell.faces.exits import Exit
 from knell.faces.text.agents import whereabouts
 
@@ -47,15 +52,15 @@ def run_verb(words: tuple[str, ...], **given: Any) -> None:
 @click.command("spawn", cls=options.StartCommand, context_settings=WORDS_LAST)
 @options.place("tmux, kitty, wezterm or headless; default: where you are, else headless.")
 @options.tmux_server
-@click.option("--kitty-socket", default="", help="The socket that kitty listens on.")
+@options.text("--kitty-socket", help="The socket that kitty listens on.")
 @options.tmux_session
 @click.option("--count", default=1, show_default=True, help="How many agents to start.")
-@click.option("--host", default="", help="The host of the fleet that starts it; default: this one.")
+@options.text("--host", help="The host of the fleet that starts it; default: this one.")
 @options.wait
 @options.spawn_options
 @options.as_json
 @options.words
-def spawn(words: tuple[str, ...], *, count: int, json_wanted: bool, **given: Any) -> int | None:
+def spawn(words: tuple[str, ...], *, count: int, **given: Any) -> int | None:
     """Start an agent in a new pane: spawn [options] KIND ARGS… or spawn [options] -- COMMAND ARGS…
 
     Everything after KIND goes to the agent's program. KIND is agy, aider, amp, auggie, claude,
@@ -75,7 +80,7 @@ def spawn(words: tuple[str, ...], *, count: int, json_wanted: bool, **given: Any
         from knell.faces.cli.far import spawn_far
 
         wish |= {"name": name, "worktree": worktree}
-        return spawn_far(host, wish, count, wait, json_wanted=json_wanted)
+        return spawn_far(host, wish, count, wait)
     started: list[dict[str, Any]] = []
     for number in range(1, count + 1):
         end = f"-{number}" if count > 1 else ""
@@ -86,24 +91,24 @@ def spawn(words: tuple[str, ...], *, count: int, json_wanted: bool, **given: Any
         print_warnings(warnings)
         where = {"place": run.place._asdict(), "conversation": agent.conversation}
         started.append(started_json(agent, run) | where)
-        if not json_wanted:
+        if not output.json_wanted():
             found = whereabouts(run.place.name, run.place.pane)
             click.echo(f"{agent.name}: {agent.kind} runs as PID {pid_of(run)}{found}")
-    if json_wanted:
+    if output.json_wanted():
         output.print_json({"agents": started})
     return None
 
 
 @click.command("create", context_settings=WORDS_LAST)
-@click.option("--agent", default="", metavar="KIND", help="claude, agy or another kind.")
-@click.option("--session", default="", help="Its session; default: WORKSPACE-creator-KIND.")
-@click.option("--workspace", default="", metavar="DIR", help="Where it works; default: here.")
+@options.text("--agent", metavar="KIND", help="claude, agy or another kind.")
+@options.text("--session", help="Its session; default: WORKSPACE-creator-KIND.")
+@options.text("--workspace", metavar="DIR", help="Where it works; default: here.")
 @options.tmux_server
-@click.option("--role", default="", help="Its role, as the row says it.")
+@options.text("--role", help="Its role, as the row says it.")
 @options.registry
 @options.as_json
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def create(*, registry: str, json_wanted: bool, **given: Any) -> None:
+def create(*, registry: str, **given: Any) -> None:
     """Start an agent in a tmux session of its own, with a row in the registry file.
 
     ARGS go to its program. With the --session of a row that has ended, the agent is started
@@ -111,26 +116,22 @@ def create(*, registry: str, json_wanted: bool, **given: Any) -> None:
     """
     agent, run, warnings = Knell(registry=registry).create(**given)
     print_warnings(warnings)
-    document = started_json(agent, run) | {"session": run.place.session}
     text = f"{agent.name}: {agent.kind} runs as PID {pid_of(run)} in session {run.place.session}"
-    output.print_result(document, text, json_wanted=json_wanted)
+    output.print_result(started_json(agent, run) | {"session": run.place.session}, text)
 
 
 @click.command("adopt")
 @click.argument("target")
 @options.new_name
-@click.option(
-    "--kind", default="", help="Which kind of agent it is; default: recognised by its command."
-)
+@options.text("--kind", help="Which kind of agent it is; default: recognised by its command.")
 @options.tmux_server
 @options.tag
 @options.team
-@click.option(
-    "--conversation", default="", metavar="ID",
-    help="The id of its conversation, so that it can be resumed.",
-)  # fmt: skip
+@options.text(
+    "--conversation", metavar="ID", help="The id of its conversation, so that it can be resumed."
+)
 @options.as_json
-def adopt(*, json_wanted: bool, **given: Any) -> None:
+def adopt(**given: Any) -> None:
     """Take charge of TARGET: a PID, a tmux %pane, or a tmux session with one pane.
 
     An adopted agent has no keeper, so knell can find that it has ended but cannot prove it. If the
@@ -141,29 +142,25 @@ def adopt(*, json_wanted: bool, **given: Any) -> None:
     name, place = agent.name, run.place.name
     text = f"{name}: took charge of PID {pid_of(run)} ({agent.kind}, {place})"
     text += f"\n{name}: {HELD if run.cgroup else NOT_HELD}"
-    document = started_json(agent, run) | {"cgroup": bool(run.cgroup)}
-    output.print_result(document, text, json_wanted=json_wanted)
+    output.print_result(started_json(agent, run) | {"cgroup": bool(run.cgroup)}, text)
 
 
 @click.command("resume", context_settings={"ignore_unknown_options": True})
 @options.agent_argument(offered=complete.ended)
-@click.option("--last", is_flag=True, help="Everything that the last kill or stop ended.")
+@options.flag("--last", help="Everything that the last kill or stop ended.")
 @options.place("tmux, kitty, wezterm, headless, or terminal: this one.", terminal=True)
 @options.tmux_server
 @options.tmux_session
-@click.option(
-    "--cwd", default="", metavar="DIR", help="The directory to start in; default: where it was."
+@options.text("--cwd", metavar="DIR", help="The directory to start in; default: where it was.")
+@options.text(
+    "--conversation", metavar="ID", help="The conversation's id; default: the one on record."
 )
-@click.option(
-    "--conversation", default="", metavar="ID",
-    help="The conversation's id; default: the one on record.",
-)  # fmt: skip
 @options.registry
 @options.wait
 @options.as_json
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @on_its_host("resume")
-def resume(*, last: bool, json_wanted: bool, registry: str, **given: Any) -> Exit:
+def resume(*, last: bool, registry: str, **given: Any) -> Exit:
     """Continue the conversation of an ended agent in a new run, in the place where it ran.
 
     NAME is an agent, the id of its conversation, or a group: tag:X, team:X, a glob, all. The id of
@@ -186,23 +183,19 @@ def resume(*, last: bool, json_wanted: bool, registry: str, **given: Any) -> Exi
     if last or is_group(name):
         names = knell.last_ended() if last else knell.ended_agents(name)
         return start_each(
-            names,
-            lambda one: resume_one(knell, {**given, "name": one}, here=False, json_wanted=True)[:2],
-            json_wanted=json_wanted,
+            names, lambda one: resume_one(knell, {**given, "name": one}, here=False, asks=False)[:2]
         )
     given["name"] = knell.agent_of_conversation(name) or name
-    here = not json_wanted and has_terminal()
     try:
-        document, text, fresh = resume_one(knell, given, here=here, json_wanted=json_wanted)
+        asks = not output.json_wanted()
+        document, text, fresh = resume_one(knell, given, here=asks and has_terminal(), asks=asks)
     except NoSuchAgent as error:
-        return open_strange(knell, given, error, json_wanted=json_wanted)
-    output.print_result(document, text, json_wanted=json_wanted)
+        return open_strange(knell, given, error)
+    output.print_result(document, text)
     return Exit.FAILED if fresh else Exit.DONE
 
 
-def open_strange(
-    knell: Knell, given: dict[str, Any], missing: NoSuchAgent, *, json_wanted: bool
-) -> Exit:
+def open_strange(knell: Knell, given: dict[str, Any], missing: NoSuchAgent) -> Exit:
     """A new agent, if what names no agent is the id of a conversation; else the error itself."""
     from knell.faces.cli.verbs.fork import print_spawned
 
@@ -212,15 +205,15 @@ def open_strange(
             spawned = knell.open_conversation(id, **{word: given[word] for word in wanted})
     except NoSuchAgent:
         raise missing from None
-    print_spawned(spawned, f"continues conversation {id}", json_wanted=json_wanted)
+    print_spawned(spawned, f"continues conversation {id}")
     return Exit.DONE
 
 
 def resume_one(
-    knell: Knell, given: dict[str, Any], *, here: bool, json_wanted: bool
+    knell: Knell, given: dict[str, Any], *, here: bool, asks: bool
 ) -> tuple[dict[str, Any], str, bool]:
-    """What came of it, as a document and as a line; and whether it came up without its past. Of
-    many, none asks: `json_wanted`."""
+    """What came of it, as a document and as a line; and whether it came up without its past.
+    `asks`: a person may be asked which conversation it is."""
 
     def go_on() -> "Resumed":
         with ExitStack() as talk:
@@ -230,7 +223,7 @@ def resume_one(
     try:
         (agent, run, _), verdict, warnings = go_on()
     except UnsureConversation as error:
-        given["conversation"] = chosen_conversation(error, json_wanted=json_wanted)
+        given["conversation"] = chosen_conversation(error, asks=asks)
         (agent, run, _), verdict, warnings = go_on()
     print_warnings(warnings)
     document = started_json(agent, run)
@@ -241,10 +234,10 @@ def resume_one(
     return document, text, verdict.value == "fresh"
 
 
-def chosen_conversation(error: UnsureConversation, *, json_wanted: bool) -> str:
+def chosen_conversation(error: UnsureConversation, *, asks: bool) -> str:
     """The one that the person at the terminal chooses; the error itself where nobody can be asked,
     or nobody chooses."""
-    if json_wanted or not error.choices or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not asks or not error.choices or not output.can_ask():
         raise error
     output.print_error(f"{error}. Which one is it?")
     for number, choice in enumerate(error.choices, 1):

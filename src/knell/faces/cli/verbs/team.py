@@ -23,42 +23,40 @@ def command(ctx: click.Context) -> None:
 
 @command.command("create")
 @click.argument("team")
-@click.option(
-    "--leader", default="", shell_complete=complete.agents,
+@options.text(
+    "--leader", shell_complete=complete.agents,
     help="The agent that leads; default: the one that runs this command, else you.",
 )  # fmt: skip
 @options.choice(
     "--topology", words=("flat", "hierarchical"), default="flat",
     help="flat: every member claims tasks. hierarchical: leader and task managers hand them out.",
 )  # fmt: skip
-@click.option("--description", default="", help="What the team is for.")
+@options.text("--description", help="What the team is for.")
 @options.as_json
-def create(team: str, *, json_wanted: bool, **given: Any) -> None:
+def create(team: str, **given: Any) -> None:
     """Make a team."""
     view = Knell().team(team).create(**given)
     text = f"{team}: created, led by {view.team.leader or 'the operator'}"
-    output.print_result(team_text.team_json(view), text, json_wanted=json_wanted)
+    output.print_result(team_text.team_json(view), text)
 
 
 @command.command("show")
 @team_name
 @options.as_json
-def show(team: str, *, json_wanted: bool) -> None:
+def show(team: str) -> None:
     """Show a team and its members."""
     view = Knell().team(team).show()
-    text = team_text.team_text(view)
-    output.print_result(team_text.team_json(view), text, json_wanted=json_wanted)
+    output.print_result(team_text.team_json(view), team_text.team_text(view))
 
 
 @command.command("list")
 @options.as_json
-def list_teams(*, json_wanted: bool) -> None:
+def list_teams() -> None:
     """List every team."""
     views = Knell().teams()
     output.print_result(
         {"teams": [team_text.team_json(view) for view in views]},
         "\n".join(team_text.team_line(view) for view in views),
-        json_wanted=json_wanted,
         if_empty="no teams; create one: knell team create NAME",
     )
 
@@ -68,33 +66,31 @@ def list_teams(*, json_wanted: bool) -> None:
 @options.one_name
 @options.choice("--role", words=ROLES, default="worker", help="Its role in the team.")
 @options.as_json
-def add(team: str, name: str, *, role: str, json_wanted: bool) -> None:
+def add(team: str, name: str, *, role: str) -> None:
     """Add an agent to a team."""
     member = Knell().team(team).add(name, role)
     text = f"{member.agent}: {member.role} in {team}, {member.colour}"
-    output.print_result(member._asdict(), text, json_wanted=json_wanted)
+    output.print_result(member._asdict(), text)
 
 
 @command.command("remove")
 @team_name
 @options.one_name
 @options.as_json
-def remove(team: str, name: str, *, json_wanted: bool) -> None:
+def remove(team: str, name: str) -> None:
     """Remove an agent from a team. It lives on; its tasks wait for another member."""
     member = Knell().team(team).remove(name)
-    text = f"{member.agent}: no longer in {team}"
-    output.print_result(member._asdict(), text, json_wanted=json_wanted)
+    output.print_result(member._asdict(), f"{member.agent}: no longer in {team}")
 
 
 @command.command("dissolve")
 @team_name
 @options.as_json
-def dissolve(team: str, *, json_wanted: bool) -> None:
+def dissolve(team: str) -> None:
     """End a team. Its agents live on, without a team."""
     knell = Knell()
     left = knell.team(team).dissolve()
     live = {agent.name for agent in knell.list()}
     number = sum(member.agent in live for member in left)
-    document = {"team": team, "members": [member._asdict() for member in left]}
     text = f"{team}: dissolved; {counted(number, 'member')} {'lives' if number == 1 else 'live'} on"
-    output.print_result(document, text, json_wanted=json_wanted)
+    output.print_result({"team": team, "members": [member._asdict() for member in left]}, text)

@@ -25,7 +25,7 @@ def has_textual() -> bool:
 @click.command("top")
 @click.argument("targets", nargs=-1, shell_complete=complete.agents)
 @options.fleet
-@click.option("--readonly", is_flag=True, help="No key changes anything.")
+@options.flag("--readonly", help="No key changes anything.")
 @options.choice("--theme", words=("light", "dark"), help="Default: as the terminal says, or dark.")
 def top(targets: tuple[str, ...], *, fleet: bool, readonly: bool, theme: str) -> None:
     """Show every agent live, and act on them by keys.

@@ -43,11 +43,11 @@ class Traces(NamedTuple):
 
 
 @click.command("uninstall")
-@click.option("--purge", is_flag=True, help="Also remove the state: every record and receipt.")
+@options.flag("--purge", help="Also remove the state: every record and receipt.")
 @options.yes
 @options.dry_run
 @options.as_json
-def uninstall(*, purge: bool, yes: bool, dry_run: bool, json_wanted: bool) -> int:
+def uninstall(*, purge: bool, yes: bool, dry_run: bool) -> int:
     """Stop the watch, and remove hooks, skills, service file, completion and manual pages.
 
     Shows what it would do and asks; without a terminal it needs --yes. Agents that run go on. The
@@ -65,9 +65,8 @@ def uninstall(*, purge: bool, yes: bool, dry_run: bool, json_wanted: bool) -> in
         hint = "knell kill all, or leave out --purge"
         raise Refused(f"{live} agents still run, and their keepers write there", hint)
     found = look(knell, purge=purge)
-    document = {"ok": True, "dry_run": dry_run, **found._asdict()}
     text = "\n".join(found.lines) or "nothing to remove"
-    output.print_result(document, text, json_wanted=json_wanted)
+    output.print_result({"ok": True, "dry_run": dry_run, **found._asdict()}, text)
     for path in found.by_hand:
         output.print_error(f"hint: {path} mentions knell's completion; edit it yourself")
     if dry_run or not found.lines:

@@ -27,7 +27,7 @@ older_than = options.seconds(
 
 
 @click.command("watch")
-@click.option("--once", is_flag=True, help="One round, then exit.")
+@options.flag("--once", help="One round, then exit.")
 @options.choice(
     "--stalled", "policy", words=("report", "stop", "kill"),
     help="What to do about a stalled agent; default: report.",
@@ -39,13 +39,11 @@ older_than = options.seconds(
 @older_than
 @options.seconds("--interval", "Time between two rounds; default 15.")
 @options.registry
-@click.option(
-    "--install", is_flag=True, help="Write a service file, so that the watch starts at login."
-)
-@click.option("--uninstall", is_flag=True, help="Remove that file.")
+@options.flag("--install", help="Write a service file, so that the watch starts at login.")
+@options.flag("--uninstall", help="Remove that file.")
 @options.dry_run
 @options.as_json
-def watch(*, once: bool, json_wanted: bool, dry_run: bool, registry: str, **given: Any) -> int:
+def watch(*, once: bool, dry_run: bool, registry: str, **given: Any) -> int:
     """Watch over all agents: record what happens, judge which have stalled, restart some of them.
 
     Each round copies the keepers' journals into the store, finishes endings that were interrupted,
@@ -57,21 +55,21 @@ def watch(*, once: bool, json_wanted: bool, dry_run: bool, registry: str, **give
     if install and uninstall:
         raise BadRequest("--install and --uninstall exclude each other", "give one of them")
     if install or uninstall:
-        _service(knell, given, install=install, dry_run=dry_run, json_wanted=json_wanted)
+        _service(knell, given, install=install, dry_run=dry_run)
         return Exit.DONE
     if once or dry_run:
-        return _one_round(knell.watch_once(**given, dry_run=dry_run), json_wanted=json_wanted)
+        return _one_round(knell.watch_once(**given, dry_run=dry_run))
     settings = knell.settings
     interval = given["interval"] or settings.watch_interval
     reports = knell.watch(**given)
     click.echo(FOREVER.format(interval, given["policy"] or settings.watch_stalled), err=True)
     for one in reports:
-        _say(one, json_wanted=json_wanted)
+        _say(one)
     return Exit.DONE
 
 
-def _say(one: WatchReport, *, json_wanted: bool) -> None:
-    if json_wanted:
+def _say(one: WatchReport) -> None:
+    if output.json_wanted():
         click.echo(json.dumps({"type": type(one).__name__.lower(), **one._asdict()}))
     elif isinstance(one, Event):
         click.echo(tables.event_line(one))
@@ -81,11 +79,11 @@ def _say(one: WatchReport, *, json_wanted: bool) -> None:
         output.print_error(f"trouble: {one.text}")
 
 
-def _one_round(done: "Round", *, json_wanted: bool) -> int:
+def _one_round(done: "Round") -> int:
     """Prints one round; it has failed if something in it could not be done."""
     troubles = [one.text for one in done.reports if isinstance(one, Trouble)]
     code = Exit.FAILED if troubles else Exit.DONE
-    if json_wanted:
+    if output.json_wanted():
         drifts = [tables.drift_json(drift) for drift in done.drifts]
         agents = [tables.verdict_json(one) for one in done.judged]
         output.print_json({"drift": drifts, "agents": agents, "troubles": troubles})
@@ -97,41 +95,37 @@ def _one_round(done: "Round", *, json_wanted: bool) -> int:
         click.echo(tables.verdicts_table(stalled))
     for one in done.reports:
         if not isinstance(one, Drift):
-            _say(one, json_wanted=False)
+            _say(one)
     if not done.drifts and not troubles:
         click.echo("no drift: registry file, store and machine agree", err=True)
     return code
 
 
-def _service(
-    knell: Knell, given: dict[str, Any], *, install: bool, dry_run: bool, json_wanted: bool
-) -> None:
+def _service(knell: Knell, given: dict[str, Any], *, install: bool, dry_run: bool) -> None:
     done = knell.watch_service(**given, install=install, dry_run=dry_run)
     would, did = ("Would write", "Wrote") if install else ("Would remove", "Removed")
     lines = [f"{would if dry_run else did} {done.path}"]
     lines += done.text.splitlines() if dry_run and install else []
     lines += [f"  {line}" for line in done.next]
-    output.print_result(done._asdict(), "\n".join(lines), json_wanted=json_wanted)
+    output.print_result(done._asdict(), "\n".join(lines))
 
 
 @click.command("monitor")
-@click.option("--once", is_flag=True, help="One look, then exit.")
+@options.flag("--once", help="One look, then exit.")
 @options.seconds("--interval", "Time between two looks; default 30.")
 @options.registry
 @options.dry_run
 @options.as_json
-def monitor(
-    *, once: bool, interval: float | None, registry: str, dry_run: bool, json_wanted: bool
-) -> None:
+def monitor(*, once: bool, interval: float | None, registry: str, dry_run: bool) -> None:
     """Compare the registry file with tmux and the store, and mend the rows that are wrong.
 
     A part of knell watch, which does this in every round: no agent is judged, ended or restarted.
     """
     knell = Knell(registry=registry)
     for drifts in knell.monitor(once=once, interval=interval, dry_run=dry_run):
-        if json_wanted:
+        if output.json_wanted():
             output.print_json({"drift": [tables.drift_json(drift) for drift in drifts]})
-        for drift in drifts if not json_wanted else ():
+        for drift in drifts if not output.json_wanted() else ():
             click.echo(tables.drift_line(drift))
         if once and not drifts:
             click.echo("no drift: registry file, store and machine agree", err=True)
@@ -139,15 +133,15 @@ def monitor(
 
 @click.command("stalled", cls=options.CleanupCommand)
 @options.targets
-@click.option("--kill", is_flag=True, help="End the agents that have stalled: TERM, 10 s, KILL.")
+@options.flag("--kill", help="End the agents that have stalled: TERM, 10 s, KILL.")
 @older_than
-@click.option("--all", "show_all", is_flag=True, help="List the verdict on every agent.")
+@options.flag("--all", "show_all", help="List the verdict on every agent.")
 @options.grace
 @options.cleanup_options
 @options.yes
 @options.dry_run
 @options.as_json
-def stalled(*, kill: bool, show_all: bool, json_wanted: bool, **given: Any) -> int:
+def stalled(*, kill: bool, show_all: bool, **given: Any) -> int:
     """List the agents that have stalled, and why; with --kill, end them.
 
     An agent counts as stalled only if all signs of life have stopped: see knell explain NAME.
@@ -162,7 +156,7 @@ def stalled(*, kill: bool, show_all: bool, json_wanted: bool, **given: Any) -> i
         found = [(one, None) for one in looked]
     receipts = [receipt for _, receipt in found if receipt]
     code = of_receipts(receipts)
-    if json_wanted:
+    if output.json_wanted():
         agents = [tables.verdict_json(one) for one, _ in found]
         ended = [receipt.to_json() for receipt in receipts]
         output.print_json({"ok": code == 0, "agents": agents, "receipts": ended})
@@ -182,23 +176,23 @@ def stalled(*, kill: bool, show_all: bool, json_wanted: bool, **given: Any) -> i
 @options.wait
 @options.as_json
 @on_its_host("explain")
-def explain(name: str, *, json_wanted: bool) -> None:
+def explain(name: str) -> None:
     """Show why an agent counts as working, idle, waiting, stalled or unknown.
 
     Each line is one sign and what it says: alive, stalled, neither, or unseen (not readable).
     """
     one = Knell().explain(name)
-    output.print_result(tables.verdict_json(one), tables.verdict_text(one), json_wanted=json_wanted)
+    output.print_result(tables.verdict_json(one), tables.verdict_text(one))
 
 
 @click.command("beat")
 @options.agent_argument()
 @options.as_json
-def beat(name: str, *, json_wanted: bool) -> None:
+def beat(name: str) -> None:
     """Give one sign of life of the agent that runs this command, or of NAME.
 
     touch "$KNELL_HEARTBEAT" does the same faster. An agent that has done this once must go on
     doing it: after 2 minutes without it, it counts as stalled.
     """
     path = Knell().beat(name)
-    output.print_result({"ok": True, "heartbeat": path}, "", json_wanted=json_wanted)
+    output.print_result({"ok": True, "heartbeat": path}, "")

@@ -20,21 +20,18 @@ def check_packages() -> None:
 
 
 @click.command("web")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True,
-    help="The port; 0: any port that is free.",
-)  # fmt: skip
-@click.option("--open", "in_browser", is_flag=True, help="Open the address in your browser.")
+@options.port(PORT, "The port; 0: any port that is free.")
+@options.flag("--open", "in_browser", help="Open the address in your browser.")
 @options.fleet
-@click.option("--readonly", is_flag=True, help="Nothing is changed, whatever is sent.")
+@options.flag("--readonly", help="Nothing is changed, whatever is sent.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, metavar="NAME",
     help="The address to serve; others than loopback need TLS files or a proxy.",
 )  # fmt: skip
-@click.option("--tls-cert", default="", metavar="FILE", help="The certificate, in PEM.")
-@click.option("--tls-key", default="", metavar="FILE", help="Its key, without a password.")
-@click.option(
-    "--behind-proxy", default="", metavar="ORIGIN",
+@options.text("--tls-cert", metavar="FILE", help="The certificate, in PEM.")
+@options.text("--tls-key", metavar="FILE", help="Its key, without a password.")
+@options.text(
+    "--behind-proxy", metavar="ORIGIN",
     help="A proxy serves it under this address, such as https://agents.example.",
 )  # fmt: skip
 def web(*, port: int, in_browser: bool, fleet: bool, readonly: bool, **given: str) -> None:

@@ -1,6 +1,6 @@
 // One agent: its verdict with the evidence, its day, its screen, its processes, and what can be done.
 
-import { command, fill, h, say } from "./dom.js";
+import { command, factList, fill, h, say } from "./dom.js";
 import { ApiError, get } from "./api.js";
 import { chips, place, verdictWord } from "./card.js";
 import { deedButtons } from "./question.js";
@@ -12,20 +12,32 @@ import { quiet, state, tone } from "./store.js";
 const AGAIN = 3; // seconds between two looks
 const EVENTS = 12;
 
+/** What stands at the top of an agent's page. @param {string} name */
+export function headOf(name) {
+  const word = h("span", { class: "verdict" });
+  const age = h("span", { class: "age" });
+  const why = h("p", { class: "why" });
+  const note = h("p", { class: "note" }); // not shown while it is empty
+  const tags = h("p", { class: "chips" });
+  const deeds = h("div", { class: "deeds" });
+  const head = h("header", {}, h("i", { class: "dot" }), h("h1", {}, name), word, age);
+  const top = h("section", { class: "card large" }, head, why, note, tags, deeds);
+  return { top, word, age, why, note, tags, deeds };
+}
+
+/** @param {Element} top @param {Element} body */
+export function pageOf(top, body) {
+  return h("div", { class: "page agent" },
+    h("p", {}, h("a", { href: "#/agents", class: "back" }, "← All agents")), top, body);
+}
+
 /** @param {string} name */
 export function agentPage(name) {
   /** @type {any} */
   let story = null;
   let asked = 0;
   let over = false;
-  const title = h("h1", {}, name);
-  const word = h("span", { class: "verdict" });
-  const age = h("span", { class: "age" });
-  const why = h("p", { class: "why" });
-  const tags = h("p", { class: "chips" });
-  const deeds = h("div", { class: "deeds" });
-  const head = h("header", {}, h("i", { class: "dot" }), title, word, age);
-  const top = h("section", { class: "card large" }, head, why, tags, deeds);
+  const { top, word, age, why, tags, deeds } = headOf(name);
   const day = h("section", { class: "card", "aria-label": "The last 24 hours" });
   const evidence = h("section", { class: "card", "aria-label": "Evidence" });
   const screen = h("section", { class: "card", "aria-label": "Last screen" });
@@ -34,8 +46,7 @@ export function agentPage(name) {
   const news = h("section", { class: "card", "aria-label": "Events" });
   const body = h("div", { class: "columns" }, h("div", {}, day, screen, news),
     h("div", {}, evidence, tree, facts));
-  const node = h("div", { class: "page agent" },
-    h("p", {}, h("a", { href: "#/agents", class: "back" }, "← All agents")), top, body);
+  const node = pageOf(top, body);
 
   async function look() {
     asked = performance.now();
@@ -96,7 +107,7 @@ export function agentPage(name) {
     tree.hidden = !story.processes.length;
     fill(tree, story.processes, () => [h("h2", {}, "Processes"), treeOf(story.processes)]);
     fill(facts, factsOf(now).map((one) => one.map(String)), () => [h("h2", {}, "Facts"),
-      h("dl", {}, factsOf(now).flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)])),
+      factList(factsOf(now)),
       story.resume ? command(story.resume) : null]);
     const own = state.events.filter((one) => one.agent === name).slice(-EVENTS).reverse();
     news.hidden = !own.length;
@@ -104,15 +115,14 @@ export function agentPage(name) {
       h("ol", { class: "events" }, own.map(eventItem))]);
   }
 
-  /** @param {any} now @returns {[string, string][]} */
+  /** @param {any} now @returns {[string, any][]} */
   function factsOf(now) {
-    const found = [["Kind", now.kind], ["Directory", now.cwd], ["Place", place(now)],
+    return [["Kind", now.kind], ["Directory", now.cwd], ["Place", place(now)],
       ["PID", now.pid ?? ""], ["CPU", now.cpu_percent == null ? "" : `${Math.round(now.cpu_percent)} %`],
       ["Memory", memory(now.memory_mb)], ["Team", now.team], ["Started", time(now.started_at)],
       ["Ended", time(now.ended_at)], ["Conversation", story.conversation],
       ["Resume", story.resume ? "" : story.why_not_resumable], ["Runs", story.runs.length],
       ["Note", now.note]];
-    return /** @type {[string, string][]} */ (found.filter(([, text]) => text));
   }
 
   function tick() {

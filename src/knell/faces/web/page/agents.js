@@ -2,7 +2,7 @@
 
 import { fill, h, keyed, say } from "./dom.js";
 import { onSelection, selectionBar } from "./selection.js";
-import { card, endedCard, tableRow } from "./card.js";
+import { card, tableRow } from "./card.js";
 import { counted, size } from "./words.js";
 import { byHost, seenWords } from "./fleet.js";
 import { doing, ordered, over, state } from "./store.js";
@@ -70,7 +70,7 @@ export function agentsPage() {
     fill(none, [state.loaded, live.length], () => nobody(live.length));
     const past = over().filter(matches);
     endedSection.hidden = !past.length;
-    keyed(ended, past, (row) => row.run, (row) => endedCard(row));
+    keyed(ended, past, (row) => row.run, card);
     bar.update();
   }
 

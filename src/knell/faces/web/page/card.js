@@ -1,4 +1,4 @@
-// One agent: as a card, as a row of the table, or as a card of one that has ended.
+// One agent, live or ended: as a card, or as a row of the table.
 
 import { fill, h, say, set } from "./dom.js";
 import { chooser } from "./selection.js";
@@ -50,9 +50,10 @@ export function chips(row) {
       title: word === "worktree" && text.includes("*") ? "files with uncommitted work" : word }, text));
 }
 
-/** @param {any} first */
+/** A card; of an agent that has ended: how, and the way back. @param {any} first */
 export function card(first) {
   let row = first;
+  const over = first.state === "ended";
   const box = chooser(first);
   const name = h("a", { class: "name" });
   const kind = h("span", { class: "kind" });
@@ -63,31 +64,40 @@ export function card(first) {
   const facing = h("p", { class: "facts" });
   const tags = h("p", { class: "chips" });
   const note = h("p", { class: "note" });
-  const buttons = h("div", { class: "deeds" }, deedButtons(() => row, ["stop", "kill"]));
+  const receipt = first.far ? addressOf(first) : `#/receipts/${encodeURIComponent(first.run)}`;
+  const buttons = h("div", { class: "deeds" },
+    deedButtons(() => row, over ? ["resume", "cleanup"] : ["stop", "kill"]),
+    over ? h("a", { class: "ghost button", href: receipt }, "Receipt") : null);
   const node = h("article", {}, h("header", {}, box, h("i", { class: "dot" }), name, kind, word, age),
     why, note, drawing, facing, tags, buttons);
   const tick = () => {
     const silent = quiet(row);
-    if (row.far) say(age, seenWords(state.fleet?.hosts.get(row.host)));
+    if (over) say(age, ago(row.ended_at));
+    else if (row.far) say(age, seenWords(state.fleet?.hosts.get(row.host)));
     else say(age, silent == null || silent < 5 ? "" : `quiet ${span(silent)}`);
   };
   Object.assign(age, { tick });
   drawing.hidden = Boolean(first.far); // its history stays on its host
-  if (!first.far) seen(node, () => wantLine(row.run, (line) => fill(drawing, line, () => [ribbon(line)])));
+  if (!first.far) seen(node, () => wantLine(row.run, (line) =>
+    fill(drawing, line, () => [ribbon(line, { endedAt: over ? row.ended_at : "" })])));
   return Object.assign(node, { update: (/** @type {any} */ now) => {
     row = now;
     set(node, { class: `card is-${tone(row)}` });
     box.update(row);
     set(name, { href: addressOf(row) });
-    say(name, row.name);
+    say(name, over ? fullName(row) : row.name);
     say(kind, row.kind);
     say(word, verdictWord(row));
-    say(why, row.why);
+    say(why, over ? pendingWords(row) || endedBy(row) : row.why);
+    tick();
+    if (over) { // its receipt can be read all the same; an empty paragraph is not shown
+      for (const one of buttons.querySelectorAll("button")) set(one, { hidden: state.readonly });
+      return;
+    }
+    set(buttons, { hidden: state.readonly || !row.run });
     say(note, pendingWords(row) || row.note);
     fill(facing, facts(row), () => facts(row).map((text) => h("span", {}, text)));
     fill(tags, [row.tag, row.role, row.task, row.worktree, row.team], () => chips(row));
-    set(buttons, { hidden: state.readonly || !row.run });
-    tick();
   } });
 }
 
@@ -121,39 +131,6 @@ export function tableRow(first) {
       memory(row.memory_mb), place(row), row.task, row.worktree];
     texts.forEach((text, at) => say(cells[at], text ?? ""));
     set(buttons, { hidden: state.readonly });
-    tick();
-  } });
-}
-
-/** @param {any} first */
-export function endedCard(first) {
-  let row = first;
-  const box = chooser(first);
-  const name = h("a", { class: "name" });
-  const kind = h("span", { class: "kind" });
-  const word = h("span", { class: "verdict" });
-  const when = h("span", { class: "age", "data-ticks": true });
-  const why = h("p", { class: "why" });
-  const drawing = h("div", { class: "history" });
-  const receipt = first.far ? addressOf(first) : `#/receipts/${encodeURIComponent(first.run)}`;
-  const buttons = h("div", { class: "deeds" }, deedButtons(() => row, ["resume", "cleanup"]),
-    h("a", { class: "ghost button", href: receipt }, "Receipt"));
-  const node = h("article", { class: "card is-ended" },
-    h("header", {}, box, h("i", { class: "dot" }), name, kind, word, when), why, drawing, buttons);
-  const tick = () => say(when, ago(row.ended_at));
-  Object.assign(when, { tick });
-  drawing.hidden = Boolean(first.far);
-  if (!first.far) seen(node, () => wantLine(row.run, (line) =>
-    fill(drawing, line, () => [ribbon(line, { endedAt: row.ended_at })])));
-  return Object.assign(node, { update: (/** @type {any} */ now) => {
-    row = now;
-    box.update(row);
-    set(name, { href: addressOf(row) });
-    say(name, fullName(row));
-    say(kind, row.kind);
-    say(word, verdictWord(row));
-    say(why, pendingWords(row) || endedBy(row));
-    for (const one of buttons.querySelectorAll("button")) set(one, { hidden: state.readonly });
     tick();
   } });
 }

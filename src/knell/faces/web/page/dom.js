@@ -108,6 +108,12 @@ export function fill(node, signature, make) {
   node.replaceChildren(...make().filter((one) => one || one === 0).map(asNode));
 }
 
+/** Terms and what each says; what says nothing is left out. @param {[string, any][]} pairs */
+export function factList(pairs) {
+  return h("dl", {}, pairs.filter(([, text]) => text)
+    .flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]));
+}
+
 /**
  * A command, and a button that copies it and says that it did. Where the browser does not allow
  * that, the command is selected instead.

@@ -1,6 +1,7 @@
 // One agent of another host: what its host has told, what can be ordered, and the proof of its end.
 
-import { fill, h, say } from "./dom.js";
+import { factList, fill, h, say } from "./dom.js";
+import { headOf, pageOf } from "./agent.js";
 import { ApiError, get, post } from "./api.js";
 import { chips, place, verdictWord } from "./card.js";
 import { fullName, pendingWords, seenWords } from "./fleet.js";
@@ -15,20 +16,11 @@ export function farPage(name) {
   let receipt = /** @type {any} */ (null);
   let unproven = ""; // why the receipt that is there is not shown
   let over = false;
-  const title = h("h1", {}, name);
-  const word = h("span", { class: "verdict" });
-  const age = h("span", { class: "age" });
-  const why = h("p", { class: "why" });
-  const note = h("p", { class: "note" });
-  const tags = h("p", { class: "chips" });
-  const deeds = h("div", { class: "deeds" });
-  const top = h("section", { class: "card large" },
-    h("header", {}, h("i", { class: "dot" }), title, word, age), why, note, tags, deeds);
+  const { top, word, age, why, note, tags, deeds } = headOf(name);
   const facts = h("section", { class: "card", "aria-label": "Facts" });
   const said = h("section", { class: "card", "aria-label": "What its host says", hidden: true });
   const proof = h("section", { "aria-label": "Receipt" });
-  const node = h("div", { class: "page agent" },
-    h("p", {}, h("a", { href: "#/agents", class: "back" }, "← All agents")), top,
+  const node = pageOf(top,
     h("div", { class: "columns" }, h("div", {}, proof, said), h("div", {}, facts)));
 
   function row() {
@@ -66,7 +58,9 @@ export function farPage(name) {
       : ["stop", "kill", "restart"];
     fill(deeds, [wanted, now.run], () => [...deedButtons(row, wanted), ...asking(now)]);
     fill(facts, [now.run, now.state, now.pid, now.started_at, now.cwd], () => [h("h2", {}, "Facts"),
-      h("dl", {}, factsOf(now).flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)])),
+      factList([["Host", now.host], ["Kind", now.kind], ["Directory", now.cwd], ["Place", place(now)],
+        ["PID", now.pid ?? ""], ["Team", now.team], ["Started", time(now.started_at)],
+        ["Ended", time(now.ended_at)]]),
       h("p", { class: "quiet" }, "Its screen, its log and its history stay on its host.")]);
     proof.hidden = !receipt && !unproven;
     fill(proof, receipt ?? unproven, () => (receipt ? [shownReceipt()]
@@ -103,14 +97,6 @@ export function farPage(name) {
     }
     fill(said, [what, lines], () => [h("h2", {}, what === "tree" ? "Processes" : "Why"),
       h("pre", { class: "screen", tabindex: 0 }, lines.join("\n"))]);
-  }
-
-  /** @param {any} now @returns {[string, string][]} */
-  function factsOf(now) {
-    const found = [["Host", now.host], ["Kind", now.kind], ["Directory", now.cwd],
-      ["Place", place(now)], ["PID", now.pid ?? ""], ["Team", now.team],
-      ["Started", time(now.started_at)], ["Ended", time(now.ended_at)]];
-    return /** @type {[string, string][]} */ (found.filter(([, text]) => text));
   }
 
   function tick() {

@@ -56,9 +56,9 @@ class SignCollector:
         vitals = world.processes.vitals(here, programs)
         talks = {run.id: self._reader.read(run, agents[run.id], kinds[run.id], at) for run in here}
         calm = {
-            run: _output_mark(past.get(run))
+            run: before.output.mark if before and before.output else ""
             for run in beats
-            if _is_calm(past.get(run), at, beats[run], talks[run])
+            if _is_calm(before := past.get(run), at, beats[run], talks[run])
         }
         shows = self._screens.read(here, kinds, calm, at)
         silent = [run for run in here if run.id in calm and talks[run.id].turn in _WAITS]
@@ -92,10 +92,6 @@ def _is_calm(past: Memory | None, now: Clock, beat: SignRecord, talk: SignRecord
         if sign and (trace is None or trace.mark != sign.mark or trace.quiet + passed < CALM):
             return False
     return True
-
-
-def _output_mark(past: Memory | None) -> str:
-    return past.output.mark if past and past.output else ""
 
 
 def turn_shown(by_file: Turn, kind: Kind, place: Place, show: SignRecord) -> Turn:
