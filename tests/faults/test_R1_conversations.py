@@ -154,6 +154,24 @@ def test_R1_a_conversation_that_another_is_in_is_not_resumed(codexes: Codexes) -
         person.wait()
 
 
+@pytest.mark.parametrize(("mode", "code"), [("r", 0), ("a", 1)])
+def test_R1_who_only_reads_a_conversation_is_not_in_it(
+    codexes: Codexes, mode: str, code: int
+) -> None:
+    """gemini reads its neighbours' conversations as it starts; a person may look at one."""
+    mine = codexes.turn(codexes.spawn("luna"))
+    codexes.house.run("kill", "luna")
+    [path] = codexes.house.home.glob(f".codex/sessions/*/*/*/*{mine}.jsonl")
+    with path.open(mode) as file:
+        other = subprocess.Popen(["sleep", "100"], pass_fds=[file.fileno()])
+    try:
+        done = codexes.house.run("resume", "luna", cwd=codexes.project)
+        assert (done.returncode, "is in use by process" in done.stderr) == (code, code == 1)
+    finally:
+        other.terminate()
+        other.wait()
+
+
 def test_R5_new_is_followed_and_a_nested_one_is_not(codexes: Codexes) -> None:
     luna = codexes.spawn("luna", env={"NEST": "1"})
     first = codexes.turn(luna)

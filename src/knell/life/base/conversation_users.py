@@ -6,6 +6,7 @@ from knell.core.agent import Agent
 from knell.core.conversation import recorded_conversation
 from knell.core.json_lines import object_in
 from knell.core.kind import Kind
+from knell.core.ports.processes import OpenFile
 from knell.core.ports.world import World
 from knell.core.process import FoundProcess, Gone
 from knell.life.base.conversation import conversation_files, root_of
@@ -52,18 +53,27 @@ def _own_pids(world: World, agent: Agent) -> set[int]:
 
 
 def _process_that_holds(world: World, agent: Agent, kind: Kind) -> str:
-    """A process that has its file open, or whose own command line names it."""
+    """A process that has its file open for writing, or whose own command line names it."""
     files = () if kind.database else conversation_files(world, agent, kind)
     own = _own_pids(world, agent)
     for one in world.processes.open_files(tuple(files)).files if files else ():
         pid = one.member.process.pid
-        if pid not in own and own.isdisjoint(world.processes.ancestors_of(pid)):
+        if pid in own or _only_reads(world, one):
+            continue
+        if own.isdisjoint(world.processes.ancestors_of(pid)):
             return f"process {pid} ({one.member.command.split(' ')[0]})"
     member = same_conversation(world, agent.kind, agent.conversation)
     pid = member.process.pid if member else 0
     if member and pid not in own and own.isdisjoint(world.processes.ancestors_of(pid)):
         return f"process {pid} ({member.command.split(' ')[0]})"
     return ""
+
+
+def _only_reads(world: World, one: OpenFile) -> bool:
+    """As it starts, gemini reads every conversation of its directory, and is in none of them."""
+    folder = os.path.dirname(one.file)
+    written = world.processes.written_files(one.member.process, folder, lambda _: True)
+    return one.how == "open file" and written is not None and one.file not in written
 
 
 def _process_that_notes(world: World, agent: Agent, kind: Kind) -> str:
