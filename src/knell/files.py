@@ -161,12 +161,17 @@ def _make_like(copy: str, like: str) -> None:
 
 
 def open_up(path: str) -> None:
-    """Lets its owner delete what is below; some programs write-protect what they cache, the Go
-    tools for one."""
+    """Lets its owner delete what is in it and below; some programs write-protect what they cache,
+    the Go tools for one."""
+    _open_folder(path)
     for here, folders, _ in os.walk(path):
         for below in (os.path.join(here, folder) for folder in folders):
-            if not os.path.islink(below) and not os.access(below, os.W_OK | os.X_OK):
-                os.chmod(below, 0o700)
+            _open_folder(below)
+
+
+def _open_folder(path: str) -> None:
+    if not os.path.islink(path) and not os.access(path, os.W_OK | os.X_OK):
+        os.chmod(path, 0o700)
 
 
 # -- appending ---------------------------------------------------------------------------------

@@ -10,21 +10,11 @@ from pathlib import Path
 import pytest
 
 from house import House
-from knell.core.agent import Agent
-from knell.core.receipt import Cleaning
-from knell.core.run import Place, Run, State
 from knell.core.worktree import Cleanup
 from knell.git.raw_files import aside_of
-from knell.life.end.cleanup import clean_up
-from repo import Repo
+from repo import Repo, cleaned
 
-OLD = "2020-01-01T00:00:00Z"
 BLOB = "78981922613b2afb6025042ff6bd878ac1994e85"  # what git calls the bytes of a.txt
-
-
-def cleaned(house: House, work: Path, mode: Cleanup = Cleanup.SAFE) -> Cleaning:
-    run = Run("run1", "luna", "here", State.ENDED, Place("headless"), OLD)
-    return clean_up(house.knell.world, run, Agent("luna", "command", str(work)), mode)
 
 
 def test_P32_bytes_that_the_repository_has_lost_are_saved_before_they_go(house: House) -> None:

@@ -71,9 +71,33 @@ def test_P14_a_directory_of_its_own_has_every_byte(house: House) -> None:
     (work / "run.sh").write_text("#!/bin/sh\n")
     (work / "run.sh").chmod(0o755)
     files = removed(repo, work)
-    line = commands("git init")[0]
-    block = next(block for block in BLOCKS if line in block)
-    typed(repo, block, repo.main)
+    typed(repo, block_of("git init"), repo.main)
+    assert on_disk(repo.root / "luna-back") == files
+
+
+def block_of(start: str) -> str:
+    line = commands(start)[0]
+    return next(block for block in BLOCKS if line in block)
+
+
+@pytest.mark.parametrize("kind", ["sha256", "shallow", "names", "checks"])
+def test_P48_a_directory_of_its_own_comes_back_from_any_repository(house: House, kind: str) -> None:
+    """Longer names of objects, a history that is cut, names that other systems cannot have, and a
+    person's setting that distrusts what is fetched."""
+    repo = Repo(house, "repo", *(("--object-format=sha256",) if kind == "sha256" else ()))
+    if kind == "shallow":
+        repo.commit(repo.main, "b.txt", "b\n")
+        full = repo.main.rename(house.root / "full")
+        repo.git("clone", "-q", "--depth=1", f"file://{full}", "repo", cwd=house.root)
+    work = repo.worktree()
+    (work / "new.txt").write_text("new\n")
+    if kind == "names":
+        (work / "git~1").write_text("odd\n")
+    if kind == "checks":
+        (work / ".gitmodules").write_text('[submodule "x"]\n\tpath = x\n\turl = -x\n')
+        repo.git("config", "--global", "transfer.fsckObjects", "true")
+    files = removed(repo, work)
+    typed(repo, block_of("git init"), repo.main)
     assert on_disk(repo.root / "luna-back") == files
 
 

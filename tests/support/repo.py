@@ -10,9 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from house import House
+from knell.core.agent import Agent
 from knell.core.ports.git import Rescue, Tree
 from knell.core.process import Unknown
+from knell.core.receipt import Cleaning
+from knell.core.run import Place, Run, State
+from knell.core.worktree import Cleanup
 from knell.git.worktrees import Git
+from knell.life.end.cleanup import clean_up
 
 SOMEBODY = {
     f"GIT_{role}_{what}": value
@@ -120,6 +125,13 @@ class Repo:
             ["git", "cat-file", "blob", name],
             cwd=self.main, env=self.env, capture_output=True, check=True,
         ).stdout  # fmt: skip
+
+
+def cleaned(house: House, work: Path, mode: Cleanup = Cleanup.SAFE) -> Cleaning:
+    """What came of the worktree of an agent that ended long ago."""
+    old = "2020-01-01T00:00:00Z"
+    run = Run("run1", "luna", "here", State.ENDED, Place("headless"), old)
+    return clean_up(house.knell.world, run, Agent("luna", "command", str(work)), mode)
 
 
 def on_disk(top: Path) -> Files:

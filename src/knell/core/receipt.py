@@ -83,6 +83,14 @@ class Cleaning(NamedTuple):
     would: bool = False
     uncommitted: int = 0  # files with work that was in no commit
 
+    def way_back(self, agent: str) -> str:
+        """The command that brings the saved work back, to be given inside the repository.
+
+        A stash brings no commits back, and those of a detached HEAD are on no branch."""
+        if self.branch:
+            return f"git stash apply {self.rescue}"
+        return f"git worktree add --detach ../{agent}-back {self.rescue}"
+
     def to_json(self) -> dict[str, Any]:
         return _plain(self)
 

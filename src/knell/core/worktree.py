@@ -51,7 +51,12 @@ def decide(
         (tree.underway, _KEEP, work, f"it is in the middle of a {tree.underway}"),
         (tree.conflicts, _KEEP, work, f"conflicts in {_number(tree.conflicts, 'file')}"),
         (inside, _KEEP, work, f"in use by {_listed(inside)}"),
-        (tree.within, _KEEP, work, f"another worktree lies in it: {_listed(tree.within)}"),
+        (
+            tree.within,
+            _KEEP,
+            work,
+            f"another worktree is in it or needs it: {_listed(tree.within)}",
+        ),
         (tree.nested, _KEEP, work, f"repositories of its own in it: {_listed(tree.nested)}"),
         (tree.gone, _REMOVE, everything, "its directory was deleted"),
         (mode is Cleanup.FORCE, _REMOVE, everything, "removal was asked for"),

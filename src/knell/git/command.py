@@ -21,12 +21,18 @@ _SETTINGS = (
     "core.fsmonitor=false",  # would start a daemon, and may answer from its memory
     "core.untrackedCache=false",
     "core.ignoreStat=false",
+    "core.ignoreCase=false",  # would take A.txt for a.txt, also where both are there
+    "core.splitIndex=false",  # would leave a part of our own index in the repository
+    "log.showSignature=false",  # would run the program that gpg.program names
     "core.fsync=all",  # what was saved survives a power cut, for its original may be deleted next
     "core.quotePath=false",
     "i18n.commitEncoding=UTF-8",
     "submodule.recurse=false",
     "advice.detachedHead=false",
+    "advice.graftFileDeprecated=false",
 )
+# Nothing is asked of a server, or of the program that a setting names in its place: for looks.
+_OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 _WHO = {"NAME": "knell", "EMAIL": "knell@localhost"}
 
 
@@ -50,6 +56,7 @@ class RunOptions(TypedDict, total=False):
     given: bytes  # to its standard input
     env: Mapping[str, str]  # variables besides the usual ones
     seconds: float
+    online: bool  # a new worktree of a partial clone needs what the clone has not
 
 
 class Runner:
@@ -67,7 +74,9 @@ class Runner:
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ASKPASS": "true",
-            "GIT_NO_LAZY_FETCH": "1",
+            # An agent can write both: they would pass its commits off as merged.
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_GRAFT_FILE": os.devnull,
             "GIT_PAGER": "cat",
             "GIT_LITERAL_PATHSPECS": "1",
             **{f"GIT_AUTHOR_{key}": value for key, value in _WHO.items()},
@@ -78,11 +87,12 @@ class Runner:
         """Git's exit code and output in `where`; GitFailed if it is missing or takes too long."""
         argv = ["git", "--no-pager", *settings(*_SETTINGS), *words]
         seconds = options.get("seconds", SECONDS)
+        more = {} if options.get("online") else _OFFLINE
         try:
             process = subprocess.Popen(
                 argv,
                 cwd=where,
-                env={**self._env, **options.get("env", {})},
+                env={**self._env, **more, **options.get("env", {})},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

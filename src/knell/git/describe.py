@@ -6,7 +6,15 @@ from knell.core.paths import is_below
 from knell.core.ports.git import GitFailed, Tree
 from knell.core.process import Unknown
 from knell.git.command import Runner, failed
-from knell.git.own_commits import OWN_REFS, folder_state, lost_commits, modules_with_work
+from knell.git.own_commits import (
+    OWN_REFS,
+    check_objects,
+    folder_state,
+    lost_commits,
+    module_folders,
+    modules_with_work,
+)
+from knell.git.programs import OFF_ENV, switched_off
 from knell.git.raw_files import aside_of, linked_folder
 from knell.git.status import read_status
 
@@ -56,10 +64,22 @@ def _describe_present(git: Runner, path: str, *, raw: bool) -> Tree | Unknown | 
         if known != top and is_below(path, known) and is_below(known, top):
             # Its .git file is gone, so git walked up, and would act on the checkout above.
             return Unknown(f"{known} is a worktree without its .git file; git sees {top} there")
-    if git_dir != common and linked_folder(top) != git_dir:
-        # Its setting core.worktree: git would compare, and we would move, somebody else's files.
-        return Unknown(f"the git folder of {path} is set to look at {top}, which is not its own")
-    return _describe_whole(git, Tree(top, git_dir, common, linked=git_dir != common), raw=raw)
+    tree = Tree(top, git_dir, common, linked=git_dir != common)
+    why = _not_its_own(tree, path) if tree.linked else ""
+    return Unknown(why) if why else _describe_whole(git, tree, raw=raw)
+
+
+def _not_its_own(tree: Tree, path: str) -> str:
+    """Why its directory and its git folder do not belong together: we would move, or forget,
+    somebody else's."""
+    if linked_folder(tree.top) != tree.git_dir:  # its setting core.worktree
+        return f"the git folder of {path} is set to look at {tree.top}, which is not its own"
+    known = registered(tree.common_dir).get(tree.git_dir)
+    if known is None:
+        return f"{tree.git_dir} is no worktree's git folder in {tree.common_dir}"
+    if known != tree.top and linked_folder(known) == tree.git_dir:  # else it was moved by hand
+        return f"its .git file names the git folder of {known}"
+    return ""
 
 
 def _describe_whole(git: Runner, tree: Tree, *, raw: bool) -> Tree:
@@ -72,6 +92,7 @@ def _describe_whole(git: Runner, tree: Tree, *, raw: bool) -> Tree:
     others = set(registered(tree.common_dir).values()) - {tree.top}
     within = tuple(sorted(other for other in others if is_below(other, tree.top)))
     known = {os.path.relpath(path, tree.top) for path in within}
+    within = (*(path for path in within if os.path.isdir(path)), *_worktrees_of_modules(tree))
     return tree._replace(
         locked=locked(tree.git_dir) if tree.linked else None,
         changed=len(status.changed),
@@ -87,7 +108,7 @@ def _describe_whole(git: Runner, tree: Tree, *, raw: bool) -> Tree:
             "",
         ),
         nested=tuple(path for path in status.nested if path.rstrip("/") not in known),
-        within=tuple(path for path in within if os.path.isdir(path)),
+        within=within,
     )
 
 
@@ -101,6 +122,7 @@ def _with_history(git: Runner, tree: Tree, commit: str, branch: str) -> Tree:
 
 
 def _with_own_commits(git: Runner, tree: Tree) -> Tree:
+    check_objects(git, tree)
     lost = tuple(lost_commits(git, tree))
     return tree._replace(lost_commits=lost, modules=tuple(modules_with_work(git, tree)))
 
@@ -144,7 +166,9 @@ def describe_gone(git: Runner, tree: Tree) -> Tree:
     is_branch = named.code == 0 and named.line.startswith(_HEADS)
     branch = named.line.removeprefix(_HEADS) if is_branch else ""
     tree = _with_history(git, tree, head.line if head.code == 0 else "", branch)
-    return _with_own_commits(git, tree)._replace(changed=len(staged_in(git, tree)))
+    within = tuple(_worktrees_of_modules(tree))
+    tree = _with_own_commits(git, tree)._replace(within=within)
+    return tree._replace(changed=len(staged_in(git, tree)))
 
 
 def staged_in(git: Runner, tree: Tree) -> list[str]:
@@ -189,6 +213,15 @@ def registered(common_dir: str) -> dict[str, str]:
     return found
 
 
+def _worktrees_of_modules(tree: Tree) -> list[str]:
+    """Worktrees anywhere whose repository is a submodule's folder in this worktree's own."""
+    if not tree.linked:
+        return []
+    known = (registered(module).items() for module in module_folders(tree))
+    found = (top for pairs in known for folder, top in pairs if linked_folder(top) == folder)
+    return sorted(found)
+
+
 # -- whether its work is elsewhere --------------------------------------------------------------
 
 
@@ -201,9 +234,10 @@ def merged_into(git: Runner, common: str, commit: str, branch: str) -> tuple[str
             return base.split("/", 2)[2], False
         if output.code != 1:
             raise failed(("merge-base",), output)
+    off = switched_off(git, common) if bases else ()
     for base in bases:
         # A git before 2.38 cannot merge without a checkout: then nothing is known to be squashed.
-        output = git.run_bare(common, "merge-tree", "--write-tree", base, commit)
+        output = git.run_bare(common, *off, "merge-tree", "--write-tree", base, commit, env=OFF_ENV)
         tree = git.run_bare(common, "rev-parse", "--verify", "--quiet", f"{base}^{{tree}}")
         if output.code == 0 and tree.code == 0 and output.out.split(b"\n")[0] == tree.out.strip():
             return base.split("/", 2)[2], True

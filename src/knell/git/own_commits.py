@@ -3,8 +3,9 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from knell.core.paths import is_below
 from knell.core.ports.git import GitFailed, Tree
 from knell.git.command import Runner
 
@@ -26,7 +27,9 @@ def folder_state(tree: Tree) -> str:
         name = os.path.relpath(path, tree.git_dir)
         if name not in _NO_WORK:
             found = os.lstat(path)
-            facts.append((name, found.st_ino, found.st_size, found.st_mtime_ns))
+            # Git renews the time of a shared index whenever it reads one, and never its content.
+            touched = 0 if name.startswith("sharedindex.") else found.st_mtime_ns
+            facts.append((name, found.st_ino, found.st_size, touched))
     return hashlib.sha256(repr(sorted(facts, key=str)).encode(errors="replace")).hexdigest()
 
 
@@ -42,9 +45,11 @@ def lost_commits(git: Runner, tree: Tree) -> list[str]:
     What a branch's reflog knows stays: that one lies in the repository's own folder."""
     if os.path.isdir(os.path.join(tree.git_dir, "reftable")):
         raise GitFailed("git_error", "its reflog is a reftable, which knell cannot read")
-    heads = [name for name in os.listdir(tree.git_dir) if name.endswith("HEAD")]
-    own = [os.path.join(tree.git_dir, name) for name in heads]
-    own += files_below(*(os.path.join(tree.git_dir, name) for name in ("logs", "refs")))
+    refs = list(files_below(os.path.join(tree.git_dir, "refs")))
+    _check_own_refs(git, tree, refs)
+    # MERGE_AUTOSTASH names a commit as well as every *HEAD does, and so may what git has next.
+    own = [file.path for file in os.scandir(tree.git_dir) if _may_name_commits(file)]
+    own += [*refs, *files_below(os.path.join(tree.git_dir, "logs"))]
     known = _commits(git, tree, own) - {tree.commit}
     if not known:
         return []
@@ -59,6 +64,33 @@ def lost_commits(git: Runner, tree: Tree) -> list[str]:
     family = [line.split() for line in output.splitlines()]
     parents = {parent for _, *above in family for parent in above}
     return sorted(commit for commit, *_ in family if commit not in parents)
+
+
+def _may_name_commits(file: "os.DirEntry[str]") -> bool:
+    return file.is_file() and not file.name.startswith(("index", "sharedindex", NOTE))
+
+
+def _check_own_refs(git: Runner, tree: Tree, refs: Sequence[str]) -> None:
+    """GitFailed if one leads to anything but a commit: a rescue has no place for it."""
+    for path in refs:
+        with open(path, "rb") as file:
+            name = file.read(4096).strip()
+        if not name or name.startswith(b"ref:"):
+            continue
+        output = git.run(tree.common_dir, "cat-file", "-t", os.fsdecode(name))
+        if output.code == 0 and output.line != "commit":
+            ref = os.path.relpath(path, tree.git_dir)
+            raise GitFailed("git_error", f"its own {ref} names a {output.line}, not a commit")
+
+
+def check_objects(git: Runner, tree: Tree) -> None:
+    """GitFailed if objects of the repository lie in the worktree, and would go with it."""
+    listed = git.must_bare(tree.common_dir, "count-objects", "-v").out
+    for line in listed.splitlines():
+        word, _, value = os.fsdecode(line).partition(": ")
+        odd = value.startswith('"')  # quoted, which no usual path is
+        if word == "alternate" and (odd or is_below(os.path.realpath(value), tree.top)):
+            raise GitFailed("git_error", f"the repository borrows objects from {value}")
 
 
 def _commits(git: Runner, tree: Tree, files: Iterable[str], *, mentioned: bool = True) -> set[str]:
@@ -79,15 +111,17 @@ def _commits(git: Runner, tree: Tree, files: Iterable[str], *, mentioned: bool =
 def modules_with_work(git: Runner, tree: Tree) -> list[str]:
     """The git folders of submodules in this worktree's own, with commits or staged files that no
     remote has, relative to it. A submodule leaves its folder here when it is deinitialised."""
-    root = os.path.join(tree.git_dir, "modules")
-    found: list[str] = []
-    for here, folders, files in os.walk(root):
+    found = (module for module in module_folders(tree) if _has_work(git, module))
+    return [os.path.relpath(module, tree.git_dir) for module in found]
+
+
+def module_folders(tree: Tree) -> Iterator[str]:
+    """The git folders of all submodules in this worktree's own."""
+    for here, folders, files in os.walk(os.path.join(tree.git_dir, "modules")):
         if "HEAD" not in files or "objects" not in folders:
             continue  # a part of a submodule's name, which may be `hooks` or `refs`
-        if _has_work(git, here):
-            found.append(os.path.relpath(here, tree.git_dir))
+        yield here
         folders[:] = [name for name in folders if name not in ("objects", "logs", "refs", "hooks")]
-    return found
 
 
 def _has_work(git: Runner, module: str) -> bool:

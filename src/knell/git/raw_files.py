@@ -97,6 +97,11 @@ def check_held(top: str, held: Held, left_out: Sequence[str], common: str) -> di
         if name not in (None, held.get(path)) and not is_in_lfs(common, there):
             raise GitFailed("uncommitted_changes", f"{path} is not saved as it is now")
         found[path] = seen
+    roots = tuple(path for path in left_out if path.endswith("/"))
+    for path in held if roots else ():  # a cache goes without a look, but for what is work in it
+        there = os.path.join(top, path)
+        if path.startswith(roots) and fingerprint(there, digits) not in (None, held[path]):
+            raise GitFailed("uncommitted_changes", f"{path} is not saved as it is now")
     return found
 
 
@@ -126,13 +131,13 @@ def _seen(path: str) -> SeenFile | None:
 def delete_seen(top: str, seen: Mapping[str, SeenFile], left_out: Sequence[str]) -> list[str]:
     """Deletes what is below `top`, but files that are not as they were seen; returns those."""
     files.open_up(top)
-    for there in (os.path.join(top, path) for path in left_out):
-        shutil.rmtree(there, ignore_errors=True)
-        with suppress(OSError):  # it was a directory
-            os.unlink(there)
     for path, file in seen.items():
         there = os.path.join(top, path)
         if _seen(there) == file:
+            os.unlink(there)
+    for there in (os.path.join(top, path) for path in left_out):
+        shutil.rmtree(there, ignore_errors=True)
+        with suppress(OSError):  # it was a directory
             os.unlink(there)
     left: list[str] = []
     for here, folders, names in os.walk(top, topdown=False):

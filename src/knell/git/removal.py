@@ -8,13 +8,15 @@ there all the same is kept. A removal that was cut short is finished by the next
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 
 from knell.core.ports.git import GitFailed, Tree, Users
 from knell.git.command import Runner
 from knell.git.own_commits import NOTE, folder_state
 from knell.git.raw_files import aside_of, check_held, delete_seen, linked_folder
-from knell.git.status import read_commit
+from knell.git.rescue import SECONDS
+from knell.git.status import lost_objects, read_commit
 
 
 def remove(git: Runner, tree: Tree, commit: str, users: Users) -> None:
@@ -87,12 +89,36 @@ def _delete_aside(git: Runner, tree: Tree, aside: str, commit: str, users: Users
     seen = check_held(aside, held, tree.left_out, tree.common_dir)
     if seen and not linked_folder(aside):
         raise GitFailed("still_in_use", f"{tree.top} has lost its .git file")
-    left = delete_seen(aside, seen, tree.left_out)
+    _check_stored(git, tree, commit, [held[path][1] for path in seen if path in held])
+    try:
+        left = delete_seen(aside, seen, tree.left_out)
+    except OSError as error:
+        path = os.path.relpath(error.filename or aside, aside)
+        why = f"{path} cannot be deleted ({error.strerror})"
+        if any(not os.path.lexists(os.path.join(aside, one)) for one in seen):
+            why += f"; files that were deleted before it are in the commit {commit}"
+        raise GitFailed("cleanup_failed", why) from error
     if left:
         raise GitFailed("still_in_use", f"{left[0]} changed at the last moment, and is kept")
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(aside, ".git"))
     os.rmdir(aside)
+
+
+def _check_stored(git: Runner, tree: Tree, commit: str, blobs: Sequence[str]) -> None:
+    """GitFailed unless the repository still has all that was saved. What was stored before its ref
+    was made is fair game for a `git gc --prune=now` that had begun before, and so may still go."""
+    with suppress(FileNotFoundError), open(os.path.join(tree.common_dir, "gc.pid")) as file:
+        pid = file.read(64).split(" ")[0]
+        if os.path.isdir(f"/proc/{pid}") or not os.path.isdir("/proc/self"):
+            raise GitFailed("still_in_use", f"git gc is at work in the repository (pid {pid})")
+    missing = lost_objects(git, tree.common_dir, blobs)
+    if missing:
+        raise GitFailed("git_error", f"the repository has lost {min(missing)} since it was saved")
+    if commit != tree.commit:
+        known = [f"^{tree.commit}"] if tree.commit else []
+        words = ("rev-list", "--objects", "--quiet", commit, *known)
+        git.must_bare(tree.common_dir, *words, seconds=SECONDS)
 
 
 def _check_folder(tree: Tree) -> None:

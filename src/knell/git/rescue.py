@@ -81,19 +81,20 @@ def _commit_all(git: Runner, tree: Tree, status: CheckoutStatus, message: str) -
     inside = sorted({os.path.relpath(file, tree.git_dir) for file in files_below(*folders)})
     _check_room(tree, status.paths, inside)
     more = list(tree.lost_commits)
-    known = [tree.commit] if tree.commit else []
     with tempfile.TemporaryDirectory(prefix="knell-rescue-") as work:
         index = os.path.join(work, "index")
+        # A stash has two parents, also before the first commit.
+        start = tree.commit or _commit(git, tree, _write_tree(git, tree, index, ()), (), "Nothing")
         if inside:
             more.append(_commit_modules(git, tree, inside, work))
         saved = _store_files(git, tree, tree.top, status.paths, work)
         staged = _staged(status)
         second_tree = _write_tree(git, tree, index, staged)
-        second = _commit(git, tree, second_tree, [*known, *more], f"index of: {message}")
+        second = _commit(git, tree, second_tree, [start, *more], f"index of: {message}")
         whole = _write_tree(git, tree, index, saved)
     wanted = {*status.paths, *(staged_in(git, tree) if tree.gone else ())}
     _check_present(git, tree, [*saved, *(file for file in staged if file.path in wanted)])
-    commit = _commit(git, tree, whole, [*known, second], message)
+    commit = _commit(git, tree, whole, [start, second], message)
     if not tree.gone:
         left_out = (*status.left_out, *(f"{path.rstrip('/')}/" for path in status.nested))
         held = read_commit(git, tree.common_dir, commit)

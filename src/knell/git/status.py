@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from knell.core.ports.git import GitFailed
 from knell.git.command import Runner
+from knell.git.programs import OFF_ENV, switched_off, untouched
 from knell.git.raw_files import fingerprint, is_in_lfs, raise_unreadable
 
 _GITLINK, _SKIPPED = "160000", "S"
@@ -54,13 +55,18 @@ def read_status(git: Runner, top: str, *, common: str = "") -> CheckoutStatus:
     """A complete look, or GitFailed. Sees through assume-unchanged, skip-worktree and settings.
 
     Given the repository's folder as `common`, it compares the bytes of every tracked file."""
-    options = "--porcelain=v2 -z --branch --no-renames --ignore-submodules=none"
+    # A submodule with anything in it counts as one, and its own settings are not trusted either.
+    options = "--porcelain=v2 -z --branch --no-renames --ignore-submodules=dirty"
     everything = ("--untracked-files=all", "--ignored=traditional")
-    output = git.must(top, "status", *options.split(), *everything)
+    off = switched_off(git, top)
+    output = git.must(top, *off, "status", *options.split(), *everything, env=OFF_ENV)
     if "could not open directory" in output.err:
         raise GitFailed("git_error", f"git could not look everywhere: {output.complaint}")
     entries = read_index(git, top)
-    status = _parsed(output.out, top)._replace(entries=entries)
+    status, on_disk = _parsed(output.out, top)
+    same = untouched(git, top, on_disk) if off and on_disk else ()
+    changed = tuple(path for path in status.changed if path not in same)
+    status = status._replace(entries=entries, changed=changed)
     links = {entry.path for entry in entries if entry.mode == _GITLINK}
     filled = tuple(sorted(path for path in links if _filled(os.path.join(top, path))))
     hidden = [entry.path for entry in entries if _is_hidden_change(top, entry)]
@@ -72,8 +78,9 @@ def read_status(git: Runner, top: str, *, common: str = "") -> CheckoutStatus:
     if not common:
         return status
     known = links.union(status.changed, status.conflicts)
-    rest = [entry for entry in entries if entry.path not in known]
-    lost = _lost_objects(git, common, rest)
+    # A sparse checkout leaves files out, and a partial clone has not even got them.
+    rest = [entry for entry in entries if entry.path not in known and _is_there(top, entry)]
+    lost = lost_objects(git, common, (entry.object for entry in rest))
     return status._replace(
         filtered=tuple(entry.path for entry in rest if _is_only_on_disk(top, entry, common, lost))
     )
@@ -99,10 +106,12 @@ def _listed(out: bytes) -> Iterator[tuple[str, list[str]]]:
         yield os.fsdecode(path), facts.decode("ascii").split(" ")
 
 
-def _parsed(out: bytes, top: str) -> CheckoutStatus:
+def _parsed(out: bytes, top: str) -> tuple[CheckoutStatus, list[str]]:
+    """What git printed; and the files that are changed on disk and not in the index."""
     facts: dict[str, list[str]] = {"1": [], "u": [], "?": [], "!": []}
     head: dict[str, str] = {}
     intended: set[str] = set()
+    on_disk: list[str] = []
     for raw in filter(None, out.split(b"\0")):
         line = os.fsdecode(raw)
         kind, _, rest = line.partition(" ")
@@ -114,6 +123,7 @@ def _parsed(out: bytes, top: str) -> CheckoutStatus:
             facts[kind].append(path)
             if rest.startswith(".A"):
                 intended.add(path)
+            on_disk += [path] * rest.startswith(".M")
         else:
             raise GitFailed("git_error", f"git status printed an unknown line: {line[:80]!r}")
     ignored, inside_ignored = _files_below(top, facts["!"])
@@ -126,9 +136,9 @@ def _parsed(out: bytes, top: str) -> CheckoutStatus:
         untracked=tuple(untracked),
         conflicts=tuple(facts["u"]),
         intended=frozenset(intended),
-        nested=(*inside_ignored, *inside_untracked),
+        nested=(*inside_ignored, *inside_untracked, *_bare_among(top, (*ignored, *untracked))),
     )
-    return _with_ignored(status, top, ignored)
+    return _with_ignored(status, top, ignored), on_disk
 
 
 def _files_below(top: str, paths: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -147,6 +157,13 @@ def _files_below(top: str, paths: Iterable[str]) -> tuple[list[str], list[str]]:
             links = [name for name in folders if os.path.islink(os.path.join(here, name))]
             files += (os.path.relpath(os.path.join(here, name), top) for name in (*names, *links))
     return files, repositories
+
+
+def _bare_among(top: str, paths: Iterable[str]) -> list[str]:
+    """The directories with these files that are repositories without a checkout."""
+    heads = (os.path.dirname(path) for path in paths if os.path.basename(path) == "HEAD")
+    parts = ("objects", "refs")
+    return [one for one in heads if all(os.path.isdir(os.path.join(top, one, p)) for p in parts)]
 
 
 def _with_ignored(status: CheckoutStatus, top: str, paths: Sequence[str]) -> CheckoutStatus:
@@ -194,9 +211,13 @@ def _is_hidden_change(top: str, entry: Entry) -> bool:
     return found != (entry.mode, entry.object)
 
 
-def _lost_objects(git: Runner, common: str, entries: Sequence[Entry]) -> frozenset[str]:
-    """What the index names and the repository has not: after a crash, or a lost alternate."""
-    names = list(dict.fromkeys(entry.object for entry in entries))
+def _is_there(top: str, entry: Entry) -> bool:
+    return os.path.lexists(os.path.join(top, entry.path))
+
+
+def lost_objects(git: Runner, common: str, blobs: Iterable[str]) -> frozenset[str]:
+    """Those that the repository has not: after a crash, a lost alternate, or a `git prune`."""
+    names = list(dict.fromkeys(blobs))
     given = "".join(f"{name}\n" for name in names).encode()
     # Its type lies in the object itself, so that git must open it: a crash leaves empty files.
     look = ("cat-file", "--batch-check=%(objectname) %(objecttype)")

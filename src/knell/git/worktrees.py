@@ -46,7 +46,7 @@ class Git(Runner):
             raise GitFailed("invalid_base_branch", f"'{base}' is no branch or commit of {repo}")
         words = ("worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, tip)
         try:
-            self.must(common, f"--git-dir={common}", *words, seconds=CREATE_SECONDS)
+            self.must(common, f"--git-dir={common}", *words, seconds=CREATE_SECONDS, online=True)
         except GitFailed:
             self._undo(common, path, head, tip)
             raise

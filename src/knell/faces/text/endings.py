@@ -96,7 +96,9 @@ def aftermath(receipt: Receipt) -> list[str]:
     if cleaning.worktree and cleaning.state != "none":
         lines.append(f"worktree {cleaning.worktree}: {cleaning.state}, {cleaning.why}")
     if cleaning.rescue:
-        lines.append(f"its uncommitted work: git stash apply {cleaning.rescue}")
+        only = f"what only it held (git show {cleaning.rescue} tells what)"
+        what = "its uncommitted work" if cleaning.uncommitted else only
+        lines.append(f"{what}: {cleaning.way_back(receipt.agent)}")
     return lines
 
 

@@ -155,12 +155,20 @@ class Scene(NamedTuple):
 
 
 def _look(world: World, run: Run, agent: Agent) -> Scene:
-    tree = world.worktrees().describe(agent.cwd, raw=True) if agent.cwd else None
+    tree = _tree(world, agent.cwd) if agent.cwd else None
     session = session_dir(world, run.id)
     if os.path.dirname(session) != _sessions(world) or not os.path.lexists(session):
         session = ""
     paths = [path for path in (session, _top(tree)) if path]
     return Scene(run, agent, tree, session, world.processes.open_files(paths))
+
+
+def _tree(world: World, cwd: str) -> Tree | Unknown | None:
+    real = world.disk.real(cwd)
+    if real != os.path.normpath(cwd):
+        # Whoever put the link there chose what would be deleted.
+        return Unknown(f"a link leads from there to {real}")
+    return world.worktrees().describe(cwd, raw=True)
 
 
 def _top(tree: Tree | Unknown | None) -> str:

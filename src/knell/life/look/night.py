@@ -91,5 +91,5 @@ def rescue_of(world: World, event: Event) -> list[Happened]:
     if receipt is None or not receipt.cleaning.rescue:
         return []
     cleaning = receipt.cleaning
-    what = f"work of {cleaning.worktree} saved: git stash apply {cleaning.rescue}"
+    what = f"work of {cleaning.worktree} saved: {cleaning.way_back(receipt.agent)}"
     return [Happened(event.at, event.agent, what)]

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from knell.core.ports.ending_store import ReceiptQuery
 from knell.core.ports.world import World
+from knell.core.receipt import Cleaning
 from knell.life.base.take_in import take_in_journals
 
 OF_CLEANING = ("state", "why", "branch", "rescue", "quarantined")
@@ -39,12 +40,13 @@ def worktrees(world: World, limit: int) -> list[WorktreeView]:
             agent=receipt.agent,
             run=receipt.run,
             at=stored.at,
-            commands=commands(cleaning.rescue),
+            commands=commands(cleaning, receipt.agent),
         )
         found.setdefault((view.path, view.rescue), view)
     return list(found.values())
 
 
-def commands(rescue: str) -> tuple[str, ...]:
+def commands(cleaning: Cleaning, agent: str) -> tuple[str, ...]:
     """To be given inside the repository."""
-    return (f"git show --stat {rescue}", f"git stash apply {rescue}") if rescue else ()
+    rescue = cleaning.rescue
+    return (f"git show --stat {rescue}", cleaning.way_back(agent)) if rescue else ()

@@ -193,6 +193,7 @@ def checked_agent(world: World, asked: Agent, *, shared: bool) -> Agent:
         raise BadRequest("the directory you are in was deleted", "give an existing one with --cwd")
     if not world.disk.is_directory(cwd):
         raise BadRequest(f"{cwd} is not a directory", "give an existing one with --cwd")
+    cwd = world.disk.real(cwd)  # a link may lead elsewhere by the time it is cleaned up
     for word in ("name", "tag", "team", "role", "task"):
         if getattr(asked, word):
             checked_name(getattr(asked, word), word)
