@@ -96,6 +96,8 @@ def _one_round(done: "Round") -> int:
     for one in done.reports:
         if not isinstance(one, Drift):
             _say(one)
+    if not stalled:
+        click.echo(f"no agent has stalled ({len(done.judged)} looked at)", err=True)
     if not done.drifts and not troubles:
         click.echo("no drift: registry file, store and machine agree", err=True)
     return code
@@ -106,6 +108,7 @@ def _service(knell: Knell, given: dict[str, Any], *, install: bool, dry_run: boo
     would, did = ("Would write", "Wrote") if install else ("Would remove", "Removed")
     lines = [f"{would if dry_run else did} {done.path}"]
     lines += done.text.splitlines() if dry_run and install else []
+    lines.append("To start it now and at each login:" if install else "To stop it now:")
     lines += [f"  {line}" for line in done.next]
     output.print_result(done._asdict(), "\n".join(lines))
 
