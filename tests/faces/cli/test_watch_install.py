@@ -44,6 +44,7 @@ def test_it_writes_the_unit_and_says_what_to_type(house: House) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         f"Wrote {unit(house)}",
+        "To start it now and at each login:",
         "  systemctl --user daemon-reload",
         "  systemctl --user enable --now knell-watch",
     ]

@@ -96,8 +96,6 @@ def _one_round(done: "Round") -> int:
     for one in done.reports:
         if not isinstance(one, Drift):
             _say(one)
-    if not stalled:
-        click.echo(f"no agent has stalled ({len(done.judged)} looked at)", err=True)
     if not done.drifts and not troubles:
         click.echo("no drift: registry file, store and machine agree", err=True)
     return code
