@@ -117,6 +117,7 @@ def test_uninstall_removes_it_and_nothing_else(house: House) -> None:
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
         f"Removed {unit(house)}",
+        "To stop it now:",
         "  systemctl --user disable --now knell-watch",
         "  systemctl --user daemon-reload",
     ]
