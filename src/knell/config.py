@@ -95,17 +95,18 @@ def parsed(data: Mapping[str, Any], path: str) -> "Settings":
     wanted: dict[type, str] = {float: seconds, int: "a whole number", tuple: "a list of texts"}
     wanted[str] = "a text"
     known = known_settings()
-    hint = f"known settings: {', '.join(sorted(known))}"
+    all_known = f"known settings: {', '.join(sorted(known))}"
     fields: dict[str, Any] = {}
     for section, table in data.items():
         if not isinstance(table, dict):
-            raise BadConfig(f"{path}: '{section}' is not a section", hint)
+            raise BadConfig(f"{path}: '{section}' is not a section", all_known)
         if section == "kinds":  # each is checked when it is needed: one that is bad spares the rest
             fields["kinds"] = tuple(cast("dict[str, object]", table).items())
             continue
         for key, value in cast("dict[str, object]", table).items():
             name = known.get(f"{section}.{key}")
             if name is None:
+                hint = _nearest(f"{section}.{key}", known) or all_known
                 raise BadConfig(f"{path}: unknown setting {section}.{key}", hint)
             default: object = Settings._field_defaults[name]
             kind = type(default)
@@ -113,6 +114,14 @@ def parsed(data: Mapping[str, Any], path: str) -> "Settings":
             if fields[name] is None:
                 raise BadConfig(f"{path}: {section}.{key} must be {wanted[kind]}", MEND)
     return Settings(**fields)
+
+
+def _nearest(name: str, known: Mapping[str, str]) -> str:
+    """The hint for a setting that is misspelt; empty if none is like it."""
+    import difflib
+
+    close = difflib.get_close_matches(name, known, 2, 0.8)
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def _as_type(kind: type, value: Any, longest: float) -> object:

@@ -109,7 +109,8 @@ class RealWorld:
             os.makedirs(self.home, mode=0o700, exist_ok=True)
         except OSError as error:
             raise StoreFailed(
-                f"cannot make {self.home}: {error.strerror}", "set KNELL_HOME to a writable place"
+                f"cannot make {self.home}: {error.strerror}",
+                "set KNELL_HOME to a directory that you may write to",
             ) from error
         if is_lost(self._store_path):
             self._rebuild_store()

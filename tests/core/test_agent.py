@@ -81,7 +81,7 @@ def test_every_accepted_name_is_safe_everywhere(name: str) -> None:
 
 
 def test_the_word_before_the_name_says_what_was_wrong() -> None:
-    with pytest.raises(BadRequest, match=r"^the tag a b "):
+    with pytest.raises(BadRequest, match=r"^the tag 'a b' "):
         checked_name("a b", "tag")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from knell.core.errors import BadRequest
+from knell.core.errors import missing_extra
 from knell.fleet.private_files import read_credentials, trusted_keys
 
 if TYPE_CHECKING:
@@ -174,5 +174,4 @@ def check_fleet_packages() -> None:
     from importlib.util import find_spec
 
     if find_spec("psycopg") is None or find_spec("cryptography") is None:
-        why = "the fleet needs the packages psycopg and cryptography"
-        raise BadRequest(why, "pip install 'knell[fleet]'")
+        raise missing_extra("the fleet", ["psycopg", "cryptography"], "fleet")

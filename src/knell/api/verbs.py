@@ -19,9 +19,9 @@ def check_mcp_package() -> None:
 
     found = find_spec("mcp")
     if found is None or found.origin is None:  # a folder of that name is no package
-        from knell.core.errors import BadRequest
+        from knell.core.errors import missing_extra
 
-        raise BadRequest("knell mcp needs the mcp package", "pip install 'knell[mcp]'")
+        raise missing_extra("knell mcp", ["mcp"], "mcp")
 
 
 class StartAndWatchVerbs:
@@ -146,9 +146,9 @@ class StartAndWatchVerbs:
         The first may run on, and neither sees what the other says from now on. `new_name`: of the
         new one (default: NAME-fork). It works in the same directory and has the same tag.
         """
-        from knell.life.start.fork import forked
+        from knell.life.start.fork import prepare_fork
 
-        start = forked(self._world, name, args)
+        start = prepare_fork(self._world, name, args)
         return self.spawn(
             start.kind, args=start.args, name=new_name or start.name, place=place, server=server,
             session=session, cwd=start.cwd, env=dict(start.env), tag=start.tag,

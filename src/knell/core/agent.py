@@ -40,10 +40,10 @@ def checked_name(name: str, what: str = "name") -> str:
     """`name` if it is safe in tmux, a path and a shell; else an error that proposes one."""
     if re.fullmatch(NAME, name) and name.lower() not in RESERVED and not name.isdigit():
         return name
-    shown = name if len(name) <= SHOWN and name.isprintable() else repr(name[:SHOWN]) + "…"
+    shown = f"'{name}'" if len(name) <= SHOWN and name.isprintable() else repr(name[:SHOWN]) + "…"
     why = "is reserved" if name.lower() in RESERVED or name.isdigit() else "is not usable"
     raise BadRequest(
-        f"the {what} {shown} {why}: letters, digits, '-' and '_', at most 64",
+        f"the {what} {shown} {why}; allowed are letters, digits, '-' and '_', at most 64",
         f"try {proposed_name(name)}",
     )
 

@@ -56,6 +56,17 @@ class BadParameter(BadRequest):
         self.name = name
 
 
+def missing_extra(what: str, packages: "Sequence[str]", extra: str) -> BadRequest:
+    """The error for packages that the plain install does not bring."""
+    noun = "package" if len(packages) == 1 else "packages"
+    return BadRequest(f"{what} needs the {noun} {' and '.join(packages)}", how_to_get(extra))
+
+
+def how_to_get(extra: str) -> str:
+    """The hint for an extra. knell is not on PyPI, so its name must not be given to pip."""
+    return f"in a clone of knell: pip install '.[{extra}]' (or uv tool install, pipx install)"
+
+
 class BadConfig(AskerError):
     code = Code.BAD_SETTINGS
 
@@ -71,8 +82,9 @@ class NoTarget(AskerError):
 class NoSuchAgent(AskerError):
     code = Code.AGENT_NOT_FOUND
 
-    def __init__(self, target: str, close: tuple[str, ...] = ()) -> None:
-        hint = f"did you mean {' or '.join(close)}?" if close else "knell list shows who is there"
+    def __init__(self, target: str, close: tuple[str, ...] = (), hint: str = "") -> None:
+        usual = hint or "knell list --all shows every agent"
+        hint = f"did you mean {' or '.join(close)}?" if close else usual
         super().__init__(f"Agent '{target}' not found", hint)
         self.target = target
         self.close = close

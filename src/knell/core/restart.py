@@ -132,7 +132,7 @@ def backoff(attempt: int, first: float = FIRST, longest: float = LONGEST) -> flo
     return min(first * 2.0 ** min(attempt - 1, 60), longest)
 
 
-def end_on_purpose(ending: Ending) -> str:
+def why_on_purpose(ending: Ending) -> str:
     """Why this end was a decision of a person or a program; empty if it was an accident."""
     if ending.reason == "stalled":  # it was ended because it hung, not to have it gone
         return ""
@@ -154,7 +154,7 @@ def decide(run: EndedRun, rules: RestartRules) -> RestartDecision:
     most = rules.most if error is TEMPORARY else min(rules.most, error.most)
     following = 1 if run.lived >= STEADY else run.attempt + 1  # the restart that would follow
     cannot = ending.exit_code in CANNOT_RUN or ending.reason == "not_started"
-    on_purpose = "" if rules.even_on_purpose else end_on_purpose(ending)
+    on_purpose = "" if rules.even_on_purpose else why_on_purpose(ending)
     old = "it ended more than a day before the watch looked"
     unable = f"it cannot be started: {ending.detail or 'exit 127'}"
     refusals = (

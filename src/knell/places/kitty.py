@@ -173,7 +173,7 @@ def _received(kitty: "socket.socket", deadline: float) -> bytes:
         kitty.settimeout(max(0.001, deadline - time.monotonic()))
         chunk = kitty.recv(1 << 16)
         if not chunk:
-            raise ConnectionResetError("it hung up")
+            raise ConnectionResetError("it closed the connection")
         received += chunk
     return bytes(received)
 
@@ -189,7 +189,7 @@ def _unframed(command: str, received: bytes) -> str:
         reply: Any = json.loads(first)
         ok, data = bool(reply["ok"]), str(reply.get("data", ""))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise PlaceFailed(f"kitty {command}: an answer that is no answer") from error
+        raise PlaceFailed(f"kitty {command}: its answer cannot be read") from error
     if not ok:
         why = str(reply.get("error", "refused"))
         raise PlaceFailed(f"kitty {command}: {why}", _HINT if "disabled" in why else "")
@@ -205,7 +205,7 @@ def _windows(listing: str) -> list[Window]:
             for w in tab["windows"]
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise PlaceFailed("kitty ls: an answer that is no answer") from error
+        raise PlaceFailed("kitty ls: its answer cannot be read") from error
 
 
 def _foreground(window: dict[str, Any]) -> str:

@@ -113,7 +113,7 @@ class Wezterm(Panes):
                 WeztermPane(str(r["pane_id"]), r.get("tty_name") or "", r["title"]) for r in rows
             ]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise PlaceFailed("wezterm list: an answer that is no answer") from error
+            raise PlaceFailed("wezterm list: its answer cannot be read") from error
         return next((pane for pane in panes if pane.number == number), None)
 
     def _send(self, place: Place, text: str) -> None:

@@ -139,9 +139,9 @@ def hand_back_tasks(
     if not found:
         return ()
     from knell.core.orchestrator_task import FAILED, Fate, OrchestratorTask, fate_of, returned
-    from knell.core.restart import end_on_purpose
+    from knell.core.restart import why_on_purpose
 
-    back = agent is not None and agent.restart > run.attempt and not end_on_purpose(ending)
+    back = agent is not None and agent.restart > run.attempt and not why_on_purpose(ending)
     fate = fate_of(ending.tasks, ending.outcome, comes_back=back)
     gone = [returned(OrchestratorTask(*row), fate) for row in found]
     tasks: list[ReturnedTask] = [task for task in gone if task]

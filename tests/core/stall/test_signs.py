@@ -52,6 +52,14 @@ def test_a_sign_that_stays_ages_by_the_time_that_was_watched() -> None:
     assert memory.beat == Trace("beat 1", 30.0, changed=True)
 
 
+def test_the_evidence_does_not_call_alive_what_merely_stood_there() -> None:
+    last = Look(clock(40), output=Sign("a"), conversation=Sign("2"))
+    memory = watched(Look(clock(10), output=Sign("a"), conversation=Sign("1")), last)
+    evidence = judge(last, memory, promised=False, limits=PATIENCE).evidence
+    assert ("neither", "output: unchanged in the 30 s that it was watched") in evidence
+    assert ("for", "conversation: changed 0 s ago") in evidence
+
+
 def test_another_mark_is_a_new_sign() -> None:
     memory = watched(Look(clock(10), beat=beating), Look(clock(40), beat=Sign("beat 2")))
     assert memory.beat == Trace("beat 2", 0.0, changed=True)

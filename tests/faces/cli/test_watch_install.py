@@ -44,6 +44,7 @@ def test_it_writes_the_unit_and_says_what_to_type(house: House) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         f"Wrote {unit(house)}",
+        "To start it now and at each login:",
         "  systemctl --user daemon-reload",
         "  systemctl --user enable --now knell-watch",
     ]
@@ -116,6 +117,7 @@ def test_uninstall_removes_it_and_nothing_else(house: House) -> None:
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
         f"Removed {unit(house)}",
+        "To stop it now:",
         "  systemctl --user disable --now knell-watch",
         "  systemctl --user daemon-reload",
     ]

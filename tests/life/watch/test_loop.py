@@ -322,7 +322,7 @@ def test_an_interval_that_nobody_can_mean(house: House, seconds: str) -> None:
 def test_a_second_watcher_is_refused_with_the_pid_of_the_first(house: House) -> None:
     with watching(house) as first:
         what, hint = complaint(house.run("watch"), FAILED)
-        assert what == f"PID {first.pid} watches here already"
+        assert what == f"the watch runs already, as PID {first.pid}"
         assert "--once" in hint
         first.round()
         assert first.process.poll() is None
@@ -333,7 +333,7 @@ def test_the_next_takes_over_at_once_from_one_killed_with_9(house: House) -> Non
         first.end(signal.SIGKILL)
         with watching(house, *SELDOM) as second:
             what, _ = complaint(house.run("watch"), FAILED)
-            assert what == f"PID {second.pid} watches here already"
+            assert what == f"the watch runs already, as PID {second.pid}"
 
 
 def test_an_agent_that_the_watch_started_does_not_hold_its_lease(house: House) -> None:

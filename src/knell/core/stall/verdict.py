@@ -216,9 +216,13 @@ def _evidence(look: Look, memory: Memory, limits: StallLimits) -> tuple[SignEvid
         elif trace is None:
             never = "never seen" if field == "beat" else "nothing to watch"
             found.append(SignEvidence("neither", f"{word}: {never}"))
-        else:
-            speaks = "for" if trace.quiet <= limits.beat else "against"
-            found.append(SignEvidence(speaks, f"{word}: unchanged for {trace.quiet:.0f} s"))
+        elif trace.quiet > limits.beat:
+            found.append(SignEvidence("against", f"{word}: unchanged for {trace.quiet:.0f} s"))
+        elif trace.changed:
+            found.append(SignEvidence("for", f"{word}: changed {trace.quiet:.0f} s ago"))
+        else:  # watched for too short a time to say anything
+            watched = f"unchanged in the {trace.quiet:.0f} s that it was watched"
+            found.append(SignEvidence("neither", f"{word}: {watched}"))
     if look.turn in _TURNS:
         found.append(_TURNS[look.turn])
     found += [SignEvidence("against", one) for one in troubles(look)]

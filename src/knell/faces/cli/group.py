@@ -164,8 +164,12 @@ class Misuse(Exception):
         super().__init__(error.format_message())
         self.show = error.show
         ctx = error.ctx if isinstance(error, click.UsageError) else None
-        hint = f"see {ctx.command_path if ctx else 'knell'} --help"
-        self.error = BadRequest(" ".join(error.format_message().split()), hint)
+        path = ctx.command_path if ctx else "knell"
+        why = " ".join(error.format_message().split())
+        bare = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 has none
+        if isinstance(error, bare) and ctx and isinstance(ctx.command, click.Group):
+            why = f"{path} needs one of: {', '.join(ctx.command.list_commands(ctx))}"
+        self.error = BadRequest(why, f"see {path} --help")
 
 
 def run() -> int:

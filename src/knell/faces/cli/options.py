@@ -239,6 +239,8 @@ def spawn_arguments(
     plain = words[0] == "--"
     words = words[1:] if plain else words
     known = words[0] != "command" and kinds.has(words[0], offered=not plain)
+    if not known and not plain:
+        _check_spelling(kinds, words[0])
     if known and words[1:2] == ("--",):
         words = (words[0], *words[2:])
     env = tuple(_assignment(text) for text in options.pop("env", ()))
@@ -246,6 +248,17 @@ def spawn_arguments(
         checked_wait(options["grace"])
     kind = words[0] if known else "command"
     return {**options, "kind": kind, "args": words[1:] if known else words, "env": dict(env)}
+
+
+def _check_spelling(kinds: "Kinds", word: str) -> None:
+    """Refuses a misspelt kind, which would be started as a command and fail."""
+    import difflib
+    import shutil
+
+    close = difflib.get_close_matches(word, kinds.names(), 1)
+    if close and close != [word] and not shutil.which(word):
+        why = f"'{word}' is no kind of agent, and no program of that name is on PATH"
+        raise BadRequest(why, f"did you mean {close[0]}?")
 
 
 def check_order(kinds: "Kinds", words: tuple[str, ...], own: set[str]) -> None:

@@ -41,8 +41,12 @@ def reaped_lines(ends: "Iterable[OrphanEnd]") -> Iterator[Line]:
 def receipt_lines(receipt: Receipt) -> Iterator[Line]:
     yield Line(sentence(receipt), receipt.result in FAILURES)
     if receipt.result is Result.WOULD_END:
+        from knell.faces.text.terminal import cut, sheet  # only a dry run and a question need it
+
+        width = sheet().width
         for process in receipt.processes:
-            yield Line(f"  {process.pid} [{process.via}] {process.command}")
+            text = f"  {process.pid} [{process.via}] {process.command}"
+            yield Line(cut(text, width) if width else text)
         yield from (Line(f"  then {text}") for text in aftermath(receipt))
         return
     if receipt.result is Result.ENDED and receipt.place != "orphan":
@@ -121,7 +125,9 @@ def sentence(receipt: Receipt) -> str:
 
 def would_words(receipt: Receipt) -> str:
     verb = "let go of" if receipt.outcome == Outcome.ARCHIVED else "end"
-    return f"Would {verb} '{receipt.agent}' ({receipt.place}), {len(receipt.processes)} alive:"
+    many = len(receipt.processes)
+    alive = f"{many} process{'' if many == 1 else 'es'}"
+    return f"Would {verb} '{receipt.agent}' ({receipt.place}), {alive} alive:"
 
 
 def already_words(receipt: Receipt, group: str) -> str:

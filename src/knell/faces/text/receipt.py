@@ -7,10 +7,11 @@ from knell.core.receipt import Death, Receipt
 from knell.faces.text.columns import table
 from knell.faces.text.endings import PROOFS, aftermath
 from knell.faces.text.tables import short
-from knell.faces.text.terminal import clock, in_full, printable
+from knell.faces.text.terminal import clock, in_full, printable, sheet
 
 Facts = list[tuple[str, str]]  # (what it is, what it says)
 PROCESSES = ("PID", "KNOWN BY", "ENDED BY", "COMMAND")
+INDENT = "    "
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.3rem } table { border-collapse: collapse; width: 100% }
@@ -101,7 +102,9 @@ def process_lines(receipt: Receipt) -> list[str]:
     rows = [(str(p.pid), p.via, p.ended_by, short(p.command)) for p in receipt.processes]
     lines = [f"  processes     {len(rows)}"]
     if rows:
-        lines += ["    " + line for line in table(PROCESSES, rows).split("\n")]
+        on = sheet()
+        on = on._replace(width=on.width - len(INDENT)) if on.width else on
+        lines += [INDENT + line for line in table(PROCESSES, rows, on=on).split("\n")]
     for kept in receipt.kept:
         told = f"  left alone    {kept.pid} ({kept.why}): {short(kept.command)}"
         lines.append(printable(told))

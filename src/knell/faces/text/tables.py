@@ -22,6 +22,13 @@ EVENT_FACTS = (
     *("task", "team", "path", "branch"),
 )
 SIGNS = {"for": "alive", "against": "stalled"}  # what a sign says; others as they are
+SOURCES = {  # by whose word a conversation is known: core/conversation.py
+    "given": "chosen at the start",
+    "noted": "noted by the program",
+    "told": "told by the program",
+    "held": "its file is open in a process of the agent",
+    "printed": "printed by the program as it left",
+}
 COMMAND_WIDTH = 70
 TREE_WIDTH = 76  # of a line of a tree: four less than a narrow terminal has
 
@@ -35,7 +42,9 @@ def short(command: str, width: int = COMMAND_WIDTH) -> str:
 
 
 def status_text(status: "Snapshot") -> str:
-    counts = ", ".join(f"{number} {state}" for state, number in sorted(status.states.items()))
+    # What has ended comes last, so that the brackets with how it ended stand beside it.
+    states = sorted(status.states.items(), key=lambda one: (one[0] == "ended", one[0]))
+    counts = ", ".join(f"{number} {state}" for state, number in states)
     outcomes = ", ".join(f"{number} {word}" for word, number in sorted(status.outcomes.items()))
     lines = [f"agents: {counts or 'none'}" + (f" ({outcomes})" if outcomes else "")]
     if status.agents:
@@ -45,8 +54,8 @@ def status_text(status: "Snapshot") -> str:
     lines += [f"drift: {drift_line(drift)}" for drift in status.drifts]
     watch = status.watch
     watched = f"PID {watch.pid}, last round {since(watch.round_at)}" if watch else ""
-    lines.append(f"watch: {watched or 'no process watches; start one: knell watch'}")
-    disk = f" ({size(status.runs_bytes / 2**20)} of runs)" if status.runs_bytes else ""
+    lines.append(f"watch: {watched or 'not running; start it: knell watch'}")
+    disk = f" ({size(status.runs_bytes / 2**20)} in runs)" if status.runs_bytes else ""
     lines.append(printable(f"state: {status.home}{disk}"))
     return "\n".join(lines)
 
@@ -104,8 +113,9 @@ def story_text(story: "Story") -> str:
             lines.append(f"  died          {story.receipt.death.sentence}")
     known = story.conversation
     if known.id:
-        since = f" since {clock(known.since)}" if known.since else ""
-        lines.append(f"  conversation  {known.id} ({known.source}{since})")
+        since = f", since {clock(known.since)}" if known.since else ""
+        source = SOURCES.get(known.source, known.source)
+        lines.append(f"  conversation  {known.id} ({source}{since})")
     lines.append(f"  resume        {known.resume or known.why}")
     if view.note:
         lines.append(f"  note          {view.note}")
@@ -125,8 +135,10 @@ def earlier_line(run: "Run") -> str:
 def no_processes_text(story: "Story") -> str:
     """Why a tree is empty: nothing lives, or nothing could be seen."""
     name, view = story.agent.name, story.view
-    hidden = view.note_code == Code.COULD_NOT_LOOK
-    return f"'{name}': {view.note}" if hidden else f"'{name}' has no live process"
+    if view.note_code == Code.COULD_NOT_LOOK:
+        return f"'{name}': {view.note}"
+    ended = "has ended: it " if view.outcome else ""
+    return f"'{name}' {ended}has no live process"
 
 
 def tree_text(members: "Sequence[FoundProcess]") -> str:

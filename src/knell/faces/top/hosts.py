@@ -180,7 +180,7 @@ def host_lines(host: HostView, scene: FarScene) -> list[str]:
     """What is known of the host under the cursor."""
     lines = [f"HOST  {seen_words(host)}, knell {host.version or '?'}"]
     if host.state not in ("heard", "left"):
-        lines.append("  nobody says that it is gone: its agents may be working")
+        lines.append("  this does not mean that it is gone: its agents may be working")
     if abs(host.skew) > CLOCK_OFF:
         way = "ahead" if host.skew > 0 else "behind"
         lines.append(f"  its clock is {span(abs(host.skew))} {way}")

@@ -29,7 +29,7 @@ def reap_unused(world: World, by: str) -> list[Backend]:
     what a killed reaper left, is done by the next one."""
     gone: list[Backend] = []
     try:
-        _find_forgotten(world)
+        _record_forgotten(world)
         for server in world.store.backends.all():
             run = world.store.runs.run(server.id)
             if run is None or not run.live:
@@ -45,7 +45,7 @@ def reap_unused(world: World, by: str) -> list[Backend]:
     return gone
 
 
-def _find_forgotten(world: World) -> None:
+def _record_forgotten(world: World) -> None:
     """Records servers whose starter was killed before it could record them."""
     known = {server.id for server in world.store.backends.all()}
     for run in world.store.runs.live():

@@ -134,7 +134,7 @@ def record_end(world: World, run: Run, journal: Journal) -> Receipt:
         processes=journal.processes,
         survivors=journal.survivors,
         pane=Pane(run.place.name, run.place.pane),
-        conversation=_last_conversation(world, agent, run),
+        conversation=_learn_last_conversation(world, agent, run),
         screen=_last_screen(world, run),
         detail=ending.detail,
         death=_death(world, run, agent, journal, run.ending or ending, at),
@@ -143,7 +143,7 @@ def record_end(world: World, run: Run, journal: Journal) -> Receipt:
     return _record(world, run._replace(ending=ending, ended_at=at), agent, receipt, journal)
 
 
-def _last_conversation(world: World, agent: Agent | None, run: Run) -> Conversation:
+def _learn_last_conversation(world: World, agent: Agent | None, run: Run) -> Conversation:
     """What its program told of it before it ended, recorded for a resume."""
     if agent is None or not world.kinds.kind_or_command(agent.kind).resume:
         return Conversation()

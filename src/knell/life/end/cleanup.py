@@ -101,7 +101,7 @@ def make_session_dir(world: World, run: str) -> str:
     path = session_dir(world, run)
     why = world.disk.make_marked(path, MARKER, run)
     if why:
-        raise LaunchFailed(why, "set KNELL_HOME to a writable place")
+        raise LaunchFailed(why, "set KNELL_HOME to a directory that you may write to")
     return path
 
 

@@ -25,7 +25,7 @@ from knell.life.base.receipts import (
     refused_receipt,
     unrecorded,
 )
-from knell.life.end.prepare import prepare, with_conversation
+from knell.life.end.prepare import prepare, record_conversation
 
 if TYPE_CHECKING:
     from knell.core.ports.world import World
@@ -107,7 +107,7 @@ def claim_runs(
             case = prepare(world, claim.run, way, ending_of(way, run), warnings)
             if case.receipt is None or case.ended:
                 [case] = world.steps.take(Moment.ALIVE, [case], let_go=let_go)
-            found.append(with_conversation(world, case) if case.receipt is None else case)
+            found.append(record_conversation(world, case) if case.receipt is None else case)
         else:
             found.append(None)
     return found

@@ -72,7 +72,7 @@ def last_screen(
     return kept_screen(screen), ()
 
 
-def with_conversation(world: "World", case: Case) -> Case:
+def record_conversation(world: "World", case: Case) -> Case:
     """The case with the conversation that its agent is in now, recorded for a resume."""
     agent, kind = case.agent, case.kind
     if not kind.resume and kind.name == agent.kind:

@@ -127,7 +127,9 @@ def _runs(world: World) -> Finding:
     why = world.disk.make_marked(probe, "probe", "may be deleted\n")
     why = world.disk.remove_below(runs, probe) or why if world.disk.is_directory(probe) else why
     if why:
-        return _broken("runs", why, "see that the disk has room and is healthy")
+        return _broken(
+            "runs", why, "see that you may write there, and that the disk has room and is healthy"
+        )
     return _fine("runs", runs)
 
 

@@ -15,7 +15,7 @@ from knell.core.restart import (
     RestartRefusal,
     RestartRules,
     decide,
-    end_on_purpose,
+    why_on_purpose,
 )
 from knell.core.run import Outcome, Run
 from knell.core.times import seconds_between, seconds_of, whole_seconds
@@ -117,7 +117,7 @@ def _chance(world: World, target: AddressedRun, rules: RestartRules) -> RestartD
     if world.store.runs.of(run.agent)[0].id != run.id:
         return RestartDecision(f"{target.id} has been restarted already", ON_PURPOSE)
     if ending.outcome in FINISHED:
-        why = end_on_purpose(ending) or f"it was {ending.outcome} because it stalled"
+        why = why_on_purpose(ending) or f"it was {ending.outcome} because it stalled"
         return RestartDecision(why, ON_PURPOSE)
     lived = seconds_between(run.started_at, run.ended_at) or 0
     return decide(EndedRun(ending, run.attempt, lived, last_words(world, run)), rules)

@@ -45,7 +45,7 @@ def _check_all(world: World, given: dict[str, Any]) -> JsonAnswer:
     if given["INCLUDE_ENDED"]:
         now |= {run.id: run for run in world.store.runs.newest().values()}
     now |= {one.run.id: one.run for one in judgements}
-    rows = _health_of(world, list(now.values()), judgements, given)
+    rows = _report_health(world, list(now.values()), judgements, given)
     states = [row["health_status"] for row in rows]
     return {
         "agents_checked": len(rows),
@@ -62,7 +62,7 @@ def _check_agent(world: World, given: dict[str, Any]) -> JsonAnswer:
     if target.run.live:
         judgements = judge_runs(world, _limits(world, given), (f"id:{target.run.id}",))
     run = world.store.runs.run(target.run.id) or target.run
-    [row] = _health_of(world, [run], judgements, given)
+    [row] = _report_health(world, [run], judgements, given)
     until = world.now() if run.live else run.ended_at
     lived = seconds_between(run.started_at, until)
     return row | {"agent_id": target.id, "uptime_seconds": lived}
@@ -72,7 +72,7 @@ def _limits(world: World, given: dict[str, Any]) -> StallLimits:
     return stall_limits(world, given["HEARTBEAT_TIMEOUT"], given["EVIDENCE"])
 
 
-def _health_of(
+def _report_health(
     world: World, runs: Sequence[Run], judgements: Sequence[Judgement], given: dict[str, Any]
 ) -> list[JsonAnswer]:
     """A row for each run. Each stalled one gets an event, which agent_lifecycle_events shows."""

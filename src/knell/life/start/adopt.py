@@ -19,7 +19,7 @@ from knell.life.base.take_in import take_in_journals
 from knell.life.start.confirm import free_name
 from knell.life.start.spawn import Spawned, new_run
 
-NAME_ONE = "name the PID or the tmux pane of an agent"
+NAME_ONE = "name the PID, the tmux pane (%3) or the tmux session of an agent that runs"
 
 
 class AdoptWish(NamedTuple):
@@ -49,7 +49,10 @@ def take_charge(world: World, wish: AdoptWish) -> Spawned:
     if wish.team:
         check_may_start_in(world, wish.team)
     run_id = world.new_id()
-    place, pid = locate(world, wish, run_id)
+    try:
+        place, pid = find_and_tag(world, wish, run_id)
+    except NoSuchAgent:  # the list of knell's own agents would not help here
+        raise NoSuchAgent(wish.target, hint=NAME_ONE) from None
     shown = shown_program(world, pid)
     try:
         check_adoptable(world, pid)
@@ -63,7 +66,7 @@ def take_charge(world: World, wish: AdoptWish) -> Spawned:
     process = world.processes.identify(shown)
     if process is None or not is_still_shown(world, place, run_id, (pid, shown)):
         restore_tag(world, place)
-        raise NoSuchAgent(wish.target)
+        raise NoSuchAgent(wish.target, hint=NAME_ONE)
     agent = describe_agent(world, wish, place, shown)
     cgroup = world.enclosures.path_for(process, run_id)  # on record before it is made
     run = new_run(world, agent, place)._replace(id=run_id, process=process, cgroup=cgroup)
@@ -97,7 +100,8 @@ def describe_agent(world: World, wish: AdoptWish, place: Place, pid: int) -> Age
     return given_conversation(agent, wish.conversation or kind.picked(args)[1], world.now())
 
 
-def locate(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
+def find_and_tag(world: World, wish: AdoptWish, run_id: str) -> tuple[Place, int]:
+    """Where the process is, and its PID; a tmux pane is tagged with the run that adopts it."""
     target = wish.target.removeprefix("pid:")
     if is_number(target):
         if int(target) <= 1:

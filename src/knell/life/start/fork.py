@@ -20,7 +20,7 @@ from knell.life.look.output import agent_and_run
 from knell.life.start.resume import check_conversation
 
 
-def forked(world: World, name: str, added: Sequence[str] = ()) -> Agent:
+def prepare_fork(world: World, name: str, added: Sequence[str] = ()) -> Agent:
     """An agent to spawn that begins with all that the conversation of another has, which may run
     on. It gets the tag of that agent, but neither its seat in a team nor its task."""
     agent, run = agent_and_run(world, name)
@@ -29,7 +29,7 @@ def forked(world: World, name: str, added: Sequence[str] = ()) -> Agent:
     kind = world.kind(agent.kind)
     if not kind.fork:
         why = f"knell knows no way to fork a conversation of {kind.name}"
-        raise NotResumable(why, f"start afresh: knell spawn {kind.name}")
+        raise NotResumable(why, "to start another agent with no conversation: knell spawn")
     check_conversation(world, agent, kind, copied=True)
     args = (
         *kind.with_id(kind.fork, agent.conversation),

@@ -150,7 +150,6 @@ def check_conversation(world: World, agent: Agent, kind: Kind, *, copied: bool =
     `copied`, also if somebody is in it: two would each overwrite what the other says."""
     if not kind.resume:
         return
-    afresh = f"start afresh: knell spawn {kind.name}"
     if agent.conversation_source:
         kind.with_id((), agent.conversation)  # refused if it is no id of this program
     found = find_conversation(world, agent)
@@ -167,5 +166,6 @@ def check_conversation(world: World, agent: Agent, kind: Kind, *, copied: bool =
         variables = " and ".join(name for name, _ in kind.root_env) or "HOME"
         raise NotResumable(why, f"set {variables} as they were when it was started")
     if found.exists is False and not put_back_any(world, agent):
-        why = f"conversation {agent.conversation} of '{agent.name}' is not on disk: {found.why}"
-        raise NotResumable(why, afresh)
+        lost = f"its conversation {agent.conversation} is not on disk ({found.why})"
+        why = f"'{agent.name}' cannot be resumed: {lost}"
+        raise NotResumable(why, f"to start it without: knell restart {agent.name}")

@@ -26,6 +26,7 @@ from knell.life.base.versions import check_installed
 from knell.life.start.confirm import await_stay, confirm_birth, free_name, record_failure
 from knell.life.start.telling import ask_to_tell
 
+WORKTREE = "--worktree needs a repository: go to one, or name one with --cwd"
 NO_TERMINAL = 10.0  # seconds in which a program that needs a terminal has ended without one
 
 
@@ -172,7 +173,7 @@ def make_worktree(world: World, agent: Agent, branch: str) -> Agent:
         raise StillRunning(agent.name, "start it again")
     tree = world.worktrees().describe(agent.cwd)
     if not isinstance(tree, Tree):
-        raise BadRequest(f"{agent.cwd} is in no git repository", "--worktree needs one: cd there")
+        raise BadRequest(f"{agent.cwd} is in no git repository", WORKTREE)
     folder = os.path.join(os.path.dirname(tree.common_dir), ".worktrees")
     path = os.path.join(folder, branch.replace("/", "-"))
     made = world.worktrees().create(agent.cwd, path, branch, "HEAD")

@@ -72,7 +72,8 @@ def _find_request(world: World, who: Caller, named: str) -> ShutdownRequest:
     if not named:
         request = shutdowns.open_of(who.run) if who.run else None
         if request is None:
-            why, hint = "there is no open request for you to leave", "it may have been withdrawn"
+            why = "there is no open request for you to leave"
+            hint = "it may have been withdrawn" if who.run else "name the agent that was asked"
             raise Refused(why, hint, code=Code.NOT_ASKED)
         return request
     request = shutdowns.request(named) or shutdowns.open_of(live_run_id(world, named))

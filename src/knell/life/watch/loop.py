@@ -246,7 +246,7 @@ def take_lease(world: World) -> None:
     other = world.store.watch.watcher(world.host)
     pid = f"PID {other.process.pid}" if other and other.process else "another process"
     hint = "one is enough; knell watch --once does a single round"
-    raise Refused(f"{pid} watches here already", hint, code=Code.ALREADY_WATCHED)
+    raise Refused(f"the watch runs already, as {pid}", hint, code=Code.ALREADY_WATCHED)
 
 
 def lease_name(host: str) -> str:

@@ -1,1 +1,1 @@
-"""The command line's verbs, one file each."""
+"""The command line's verbs by subject: the table in group.py says in which file each is."""

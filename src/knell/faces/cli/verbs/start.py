@@ -31,6 +31,7 @@ RESUMED = {
     "fresh": "NOT resumed: the program came up with another conversation",
     "restarted": "started again",
 }
+ENDED = "knell list --ended shows what can be resumed"
 WORDS_LAST = {"allow_interspersed_args": False}  # everything after KIND goes to the program
 
 
@@ -179,7 +180,7 @@ def resume(*, last: bool, registry: str, **given: Any) -> Exit:
     knell = Knell(registry=registry)
     name = given["name"]
     if bool(name) == last:
-        raise BadRequest("name one agent or group, or write --last", "knell list --ended")
+        raise BadRequest("name one agent or group, or write --last", ENDED)
     if last or is_group(name):
         names = knell.last_ended() if last else knell.ended_agents(name)
         return start_each(

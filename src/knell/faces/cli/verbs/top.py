@@ -6,10 +6,8 @@ import sys
 import click
 
 from knell.api import Knell
-from knell.core.errors import BadRequest
+from knell.core.errors import BadRequest, how_to_get, missing_extra
 from knell.faces.cli import complete, options, output
-
-HOW_TO_GET = "pip install 'knell[top]', or from a clone: pip install '.[top]'"
 
 
 def is_terminal() -> bool:
@@ -41,7 +39,7 @@ def top(targets: tuple[str, ...], *, fleet: bool, readonly: bool, theme: str) ->
     knell top --readonly
     """
     if not has_textual():
-        raise BadRequest("knell top needs the package textual", HOW_TO_GET)
+        raise missing_extra("knell top", ["textual"], "top")
     if not is_terminal():
         raise BadRequest("knell top needs a terminal", "knell status prints the same once")
     show(targets, readonly=readonly, fleet=fleet, theme=theme)
@@ -75,6 +73,6 @@ def show_by_default() -> int:
 
     cli(["status"], prog_name="knell", standalone_mode=False)
     if is_terminal() and not has_textual():
-        output.print_error(f"for a live screen: {HOW_TO_GET}")
+        output.print_error(f"for a live screen: {how_to_get('top')}")
     output.print_error("all verbs: knell --help")
     return 0

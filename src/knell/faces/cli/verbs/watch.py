@@ -106,6 +106,7 @@ def _service(knell: Knell, given: dict[str, Any], *, install: bool, dry_run: boo
     would, did = ("Would write", "Wrote") if install else ("Would remove", "Removed")
     lines = [f"{would if dry_run else did} {done.path}"]
     lines += done.text.splitlines() if dry_run and install else []
+    lines.append("To start it now and at each login:" if install else "To stop it now:")
     lines += [f"  {line}" for line in done.next]
     output.print_result(done._asdict(), "\n".join(lines))
 

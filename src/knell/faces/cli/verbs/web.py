@@ -4,11 +4,10 @@ import os
 
 import click
 
-from knell.core.errors import BadRequest
+from knell.core.errors import missing_extra
 from knell.faces.cli import options
 
 PORT = 7378
-HOW_TO_GET = "pip install 'knell[web]', or from a clone: pip install '.[web]'"
 
 
 def check_packages() -> None:
@@ -16,7 +15,7 @@ def check_packages() -> None:
 
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
     if missing:
-        raise BadRequest(f"knell web needs the package {' and '.join(missing)}", HOW_TO_GET)
+        raise missing_extra("knell web", missing, "web")
 
 
 @click.command("web")

@@ -122,7 +122,7 @@ function update() {
   const count = /** @type {HTMLElement} */ (document.querySelector("#nav .count"));
   count.hidden = !needy.length;
   say(count, needy.length);
-  count.title = "agents that need somebody";
+  count.title = "agents that need attention";
   const chip = /** @type {HTMLElement} */ (document.getElementById("readonly"));
   chip.hidden = !state.readonly;
   keyed(/** @type {Element} */ (document.getElementById("banners")), banners(),
