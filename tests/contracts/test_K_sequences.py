@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from contracts.m_scenes import NAME, Shop, configure
-from contracts.t_scenes import Puppet, leader
-from house import House, alive, eventually
+from contracts.t_scenes import Puppet, gone, leader
+from house import House, alive
 
 DOTTED = "my.shop-creator-claude"  # tmux calls it my_shop-creator-claude
 
@@ -107,7 +107,6 @@ def member(house: House) -> Puppet:
 def row_of_wendy(house: House) -> dict[str, Any]:
     from ruamel.yaml import YAML
 
-    assert house.run("list").returncode == 0  # any verb takes in what the keeper saw
     text = (house.root / ".hermes" / "agent-sessions.yaml").read_text()
     [row] = YAML(typ="safe", pure=True).load(text)["tmux_sessions"]
     return row
@@ -117,9 +116,10 @@ def test_K1_H52_M33_an_agent_that_stops_itself_is_stopped_in_its_row(house: Hous
     leader(house)
     wendy = member(house)
     wendy.says("stop")
-    eventually(lambda: row_of_wendy(house)["status"] == "stopped")
+    gone(house, "wendy")
     row = row_of_wendy(house)
-    assert (row["stop_reason"], row["termination_mode"]) == ("self", "stop")
+    assert (row["status"], row["stop_reason"]) == ("stopped", "self")
+    assert row["termination_mode"] == "stop"
     assert row["stopped_at"].endswith("Z")
     assert row["stopped_at_epoch"] > 0
     assert house.json("show", "wendy")["outcome"] == "stopped"
@@ -135,8 +135,9 @@ def test_K1_K3_T21_an_agent_that_leaves_as_asked_is_terminated_in_its_row(
     assert wendy.says("approve", "--needs", needs).code == 0
     if needs == "60":
         wendy.says("confirm")
-    eventually(lambda: row_of_wendy(house)["status"] == "terminated")
-    assert row_of_wendy(house)["terminated_at"]
+    gone(house, "wendy")
+    row = row_of_wendy(house)
+    assert (row["status"], bool(row["terminated_at"])) == ("terminated", True)
     assert [view["name"] for view in house.json("list")["agents"]] == ["boss"]
 
 

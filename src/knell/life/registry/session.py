@@ -136,7 +136,8 @@ def warn_of_other_panes(world: World, row: Row, results: list[TargetResult]) -> 
     if not others or not results[-1].receipts:
         return results
     last = results[-1].receipts[-1]
-    why = f"the tmux session {row.name} still runs: it has {len(others)} other panes"
+    panes = "another pane" if len(others) == 1 else f"{len(others)} other panes"
+    why = f"the tmux session {row.name} still runs: it has {panes}"
     warning = Notice(Code.PANES_OF_OTHERS, why)
     receipts = (*results[-1].receipts[:-1], last._replace(warnings=(*last.warnings, warning)))
     return [*results[:-1], results[-1]._replace(receipts=receipts)]
