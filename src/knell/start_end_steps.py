@@ -179,6 +179,12 @@ class RoomSteps:
 
         return write_started(self._world, agent, run, session=session, fresh=fresh)
 
+    def note_ended(self, agent: Agent, run: Run, receipt: Receipt) -> None:
+        if _has_registry(self._world, agent.cwd):
+            from knell.life.registry.mirror import note_end
+
+            note_end(self._world, agent, run, receipt)
+
     def listed_rows(self, runs: Iterable[Run], *, with_ended: bool) -> list[ListedRow]:
         if not _has_registry(self._world, self._world.cwd):
             return []

@@ -166,7 +166,7 @@ def test_K5_C18_verify_accepts_the_end_of_each_mode(house: House, way: str, stat
         ("stopped_at: null", "its row has stopped_at missing"),
     ],
 )
-def test_K5_C18_verify_says_what_is_not_as_the_ending_left_it(
+def test_K5_C18_M49_verify_says_what_is_not_as_the_ending_left_it(
     house: House, wrong: str, fact: str
 ) -> None:
     shop = Shop(house)

@@ -203,3 +203,19 @@ def test_M39_a_link_inside_what_is_deleted_loses_only_itself(house: House) -> No
     (file.with_suffix("") / "link").symlink_to(outside)
     assert shop.delete(*PURGE).returncode == 0
     assert (file.with_suffix("").exists(), (outside / "precious").exists()) == (False, True)
+
+
+@pytest.mark.parametrize("ended_before", [True, False])
+def test_M50_receipt_and_verify_know_that_it_was_deleted(
+    house: House, *, ended_before: bool
+) -> None:
+    shop, _, file = played(house)
+    if ended_before:
+        assert shop.stop("--mode", "hard", "--capture-id").returncode == 0
+    assert shop.stop(*PURGE).returncode == 0
+    kept = house.json("receipt", NAME)["conversation"]
+    assert (kept["resume"], kept["purged"]) == ("", [str(file)])
+    done = shop.run("verify", "--session", NAME)
+    assert (done.returncode, "its conversation is deleted, as asked" in done.stdout) == (0, True)
+    file.write_text("{}\n")
+    assert f"NO  its conversation is still there: {file}" in shop.run("verify", NAME).stdout

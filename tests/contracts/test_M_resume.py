@@ -47,7 +47,7 @@ def test_M54_whatever_ended_comes_back_as_it_was(house: House, kind: str, end: s
     assert [words[3] for _, words in notes(house) if words[0] == "ready"][1] == str(shop.folder)
 
 
-def test_M54_the_row_is_running_again_and_its_end_is_gone_from_it(house: House) -> None:
+def test_M8_M54_the_row_is_running_again_and_its_end_is_gone_from_it(house: House) -> None:
     shop = Shop(house)
     claude = shop.session()
     shop.list(shop.row_text(pid=claude.pid))
@@ -58,6 +58,7 @@ def test_M54_the_row_is_running_again_and_its_end_is_gone_from_it(house: House) 
     assert (row["status"], row["claude_session_id_own"]) == ("running", claude.conversation)
     assert not set(WROTE) & set(row)
     assert (row["pane"]["pid"], row["pane"]["cmd"]) == (told["pid"], "claude")
+    assert "start_command: 'claude --model   opus'   # as it was typed" in shop.file.read_text()
     assert (shop.has_session(), alive(told["pid"])) == (True, True)
 
 

@@ -27,6 +27,7 @@ from contracts.o_scenes import (
 )
 from house import House, alive, eventually
 from knell.core.stall.signs import Clock
+from scenes import DEAF, frozen, started
 
 READY = "import os; open(os.environ['KNELL_READY'], 'w').close()\n"
 ARCHITECT = "architect-20251026-001"
@@ -243,6 +244,45 @@ def test_FORCE_KILL_gives_no_grace_to_the_stalled(house: House) -> None:
     fall_silent(house, spawned.run)
     [told] = kill_stalled(house, FORCE_KILL=True)["killed_agents"]
     assert told["killed_gracefully"] is False
+
+
+def test_O13_the_grace_that_is_given_holds_for_the_stalled_too(house: House) -> None:
+    """0 gives no time for TERM, which alone would end it."""
+    spawned = worker(house)
+    fall_silent(house, spawned.run)
+    [told] = kill_stalled(house, GRACE_PERIOD_SECONDS=0)["killed_agents"]
+    assert told["killed_gracefully"] is False
+
+
+def test_O45_a_failed_cleanup_of_the_stalled_is_told_and_the_kill_stands(house: House) -> None:
+    spawned = worker(house)
+    (house.root / ".git").write_text("gitdir: /nowhere/at/all\n")
+    fall_silent(house, spawned.run)
+    answer = kill_stalled(house)
+    assert (answer["success"], answer["error"]) == (False, "cleanup_failed")
+    assert (answer["agents_killed"], DEVELOPER in answer["message"]) == (1, True)
+    assert not alive(pid_of(spawned))
+
+
+def test_O44_who_could_not_be_ended_hides_nobody_who_was(house: House) -> None:
+    luna, spawned = started(house, DEAF), worker(house)
+    fall_silent(house, run_of(house, "luna"), spawned.run)
+    with frozen(luna.pid):
+        answer = kill_stalled(house, GRACE_PERIOD_SECONDS=0.2)
+    assert (answer["success"], answer["error"]) == (False, "kill_failed")
+    assert [one["agent_id"] for one in answer["killed_agents"]] == [DEVELOPER]
+    assert [(one["agent_id"], one["pid"]) for one in answer["failed_agents"]] == [
+        ("luna", luna.pid)
+    ]
+    eventually(lambda: not alive(luna.pid))
+
+
+def test_K4_O6_whoever_has_beaten_in_time_is_spared_by_the_heartbeat_alone(house: House) -> None:
+    spawned = worker(house)
+    fall_silent(house, spawned.run, seconds=100)
+    answer = kill_stalled(house, 120, EVIDENCE="heartbeat")
+    assert (answer["agents_killed"], "spared" in answer) == (0, False)
+    assert alive(pid_of(spawned))
 
 
 def test_DRY_RUN_names_them_and_spares_them(house: House) -> None:

@@ -118,6 +118,15 @@ def test_T25_only_the_leader_forces(house: House) -> None:
     assert alive(wendy.pid)
 
 
+def test_T29_no_agent_is_the_operator_whatever_its_server_says(house: House) -> None:
+    """As `knell mcp --operator` passes it on: only a caller that is no agent is a person."""
+    _, wendy = crew(house)
+    sid = member(house, "sid")
+    told = kill_agent(house, wendy, "sid", force=True, operator=True)
+    assert (told.success, told.error) == (False, "Only the team leader can kill agents")
+    assert alive(sid.pid)
+
+
 @pytest.mark.parametrize("before", ["active", "asked", "rejected", "stopped by Ctrl-Z"])
 def test_T26_whatever_it_is_doing(house: House, before: str) -> None:
     boss, wendy = crew(house)

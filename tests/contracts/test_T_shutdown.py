@@ -306,6 +306,26 @@ def test_K3_C37_T16_an_agent_that_agrees_works_on_until_it_confirms(house: House
     assert task(house, "T-1").owner == "wendy"
 
 
+def test_T16_K3_whoever_names_no_time_may_finish_all_the_same(house: House) -> None:
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    wendy.asks("approve")
+    [request] = requests(house)
+    assert request.deadline_at > request.responded_at
+    assert events(house, "life.stopping", "wendy") == []
+    assert (alive(wendy.pid), status(house, "wendy")) == (True, "shutting_down")
+
+
+def test_T32_T46_an_agent_that_agreed_is_in_shutdown_until_it_is_gone(house: House) -> None:
+    boss, wendy = crew(house)
+    boss.asks("ask", "wendy")
+    wendy.asks("approve", "--needs", "600")
+    again = kill_agent(house, boss)
+    assert again.error == "Agent already in shutdown. Use force=true to override."
+    forced = kill_agent(house, boss, force=True)
+    assert (forced.success, forced.phase) == (True, "force_killed")
+
+
 def test_K3_its_own_exit_confirms_too(house: House) -> None:
     boss, wendy = crew(house)
     boss.asks("ask", "wendy")

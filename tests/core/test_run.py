@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knell.core.errors import IllegalTransition
-from knell.core.run import TRANSITIONS, Happening, Outcome, State, step
+from knell.core.ports.keepers import Journal
+from knell.core.run import (
+    TRANSITIONS,
+    Ending,
+    Happening,
+    Outcome,
+    Place,
+    Run,
+    State,
+    seen_ending,
+    step,
+)
 
 PAIRS = list(product(State, Happening))
 UNLISTED = [pair for pair in PAIRS if pair not in TRANSITIONS]
@@ -102,3 +113,14 @@ def test_the_outcomes_are_the_seven_of_the_design() -> None:
     assert {outcome.value for outcome in Outcome} == {
         *("completed", "failed", "stopped", "killed", "terminated", "archived", "lost")
     }
+
+
+@pytest.mark.parametrize(
+    ("rung", "outcome"), [("exit_keys", Outcome.STOPPED), ("", Outcome.COMPLETED)]
+)
+def test_M28_who_leaves_by_its_exit_keys_was_stopped_though_its_ender_was_killed(
+    rung: str, outcome: Outcome
+) -> None:
+    asked = Ending(Outcome.STOPPED, "operator", "manual_stop")
+    run = Run("r", "luna", "here", State.STOPPING, Place("tmux"), "", ending=asked, rung=rung)
+    assert seen_ending(run, Journal(None, cause="exit", exit_code=0)).outcome is outcome

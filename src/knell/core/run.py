@@ -133,7 +133,8 @@ def step(state: State, happening: Happening) -> State:
 def seen_ending(run: Run, journal: "Journal") -> Ending:
     """What came of the run: the claimed ending if there was one, else what the keeper saw."""
     code, number = journal.exit_code, journal.exit_signal
-    if run.ending is not None and journal.cause in ("asked", ""):
+    left = journal.cause == "exit" and run.rung == "exit_keys"  # as it was told to
+    if run.ending is not None and (left or journal.cause in ("asked", "")):
         return run.ending._replace(exit_code=code, exit_signal=number)
     if journal.failure:
         ending = Ending(Outcome.FAILED, "keeper", "not_started", journal.failure, code)

@@ -27,7 +27,10 @@ class StopPlan(NamedTuple):
 
 def stop_plan(options: StopOptions, default_mode: str) -> StopPlan:
     """Any of the three stop options makes a hard ending a deliberate, resumable stop."""
-    mode = options.mode or default_mode
+    stops = options.graceful or options.capture_id or bool(options.reason)
+    # They ask for a stop: a default that lets go does not keep it from ending.
+    usual = "hard" if stops and default_mode == "soft" else default_mode
+    mode = options.mode or usual
     if mode not in MODES:
         raise BadRequest(f"'{mode}' is no mode", f"use one of {', '.join(MODES)}")
     reason = options.reason
@@ -37,8 +40,10 @@ def stop_plan(options: StopOptions, default_mode: str) -> StopPlan:
             "for example user_request, api_error, timeout, crash",
         )
     graceful, soft = mode == "graceful", mode == "soft"
-    stopped = graceful or options.graceful or options.capture_id or bool(reason)
-    hard = Outcome.STOPPED if stopped else Outcome.TERMINATED
+    if soft and options.graceful:
+        why = "--mode soft lets the agent run on, so --graceful has no effect"
+        raise BadRequest(why, "give one of them")
+    hard = Outcome.STOPPED if graceful or stops else Outcome.TERMINATED
     return StopPlan(
         outcome=Outcome.ARCHIVED if soft else hard,
         exit_keys=not soft and (graceful or options.graceful),

@@ -123,7 +123,8 @@ def already_ended(world: World, run: Run) -> Receipt:
 
 def record_end(world: World, run: Run, journal: Journal) -> Receipt:
     """Records an end that knell did not cause, or whose ender was killed before it could."""
-    if run.ending is None and (tried := _given_up(world, run)):
+    asked = run.ending is not None
+    if not asked and (tried := _given_up(world, run)):
         run = run._replace(ending=tried, rung="kill")
     ending = seen_ending(run, journal)
     at = journal.at or world.now()
@@ -140,7 +141,11 @@ def record_end(world: World, run: Run, journal: Journal) -> Receipt:
         death=_death(world, run, agent, journal, run.ending or ending, at),
         **_last_facts(journal),
     )
-    return _record(world, run._replace(ending=ending, ended_at=at), agent, receipt, journal)
+    run = run._replace(ending=ending, ended_at=at)
+    receipt = _record(world, run, agent, receipt, journal)
+    if asked and agent:
+        world.steps.note_ended(agent, run, receipt)
+    return receipt
 
 
 def _learn_last_conversation(world: World, agent: Agent | None, run: Run) -> Conversation:

@@ -9,7 +9,7 @@ from knell.core.conversation import UNSURE, recorded_conversation
 from knell.core.errors import Refused
 from knell.core.kind import Kind
 from knell.core.ports.world import World
-from knell.core.receipt import Receipt, Result, TargetResult
+from knell.core.receipt import Conversation, Receipt, Result, TargetResult
 from knell.life.base.conversation import (
     conversation_files,
     files_below,
@@ -79,7 +79,15 @@ def purge(world: World, receipt: Receipt, agent: Agent | None, note: Note) -> Re
     gone = receipt.conversation._replace(
         id=agent.conversation, exists=bool(done.refused), resume="", why=why, purged=done.removed
     )
+    _amend(world, agent, gone)
     return _warned(receipt._replace(conversation=gone), troubles)
+
+
+def _amend(world: World, agent: Agent, gone: Conversation) -> None:
+    """The receipt that is kept offers no way back to what was deleted, and verify checks it."""
+    kept = world.store.endings.newest_receipt(agent.name)
+    if kept and kept.conversation.id == gone.id:
+        world.store.endings.amend([kept._replace(conversation=gone)])
 
 
 def _why_kept(world: World, agent: Agent, kind: Kind) -> str:

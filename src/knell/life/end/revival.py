@@ -68,11 +68,16 @@ def find_revived(world: World) -> list[Revived]:
     if not watched:
         return []
     owned = {p.pid for run in world.store.runs.live() for p in run.processes}
+    let_go = [orphan.process for orphan in world.store.runs.orphans()]  # they never ended
     processes = world.processes.all_processes()  # once: there may be hundreds of ended agents
     found: list[Revived] = []
     for agent in watched:
         member = same_conversation(world, agent.kind, agent.conversation, processes)
-        if member and member.process.pid not in owned:
+        if (
+            member
+            and member.process.pid not in owned
+            and not any(map(member.process.same_as, let_go))
+        ):
             found.append(Revived(agent.name, agent.conversation, member))
     return found
 

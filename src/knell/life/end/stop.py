@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from knell.core import ladder as ladders
 from knell.core.ending_steps import Way
-from knell.core.errors import NoTarget
+from knell.core.errors import BadRequest, NoTarget
 from knell.core.ladder import Ladder, Rung
 from knell.core.ports.world import World
 from knell.core.receipt import Receipt, Result, TargetResult
@@ -43,7 +43,7 @@ def stop(world: World, wish: StopWish, who: Caller | None = None) -> list[Target
         raise NoTarget(
             "stop", "name an agent; only inside an agent, knell stop alone stops that agent"
         )
-    plan = stop_plan(wish.options, world.settings.stop_default_mode)
+    plan = plan_of(world, wish)
     reason = "self" if targets == (myself,) and not wish.options.reason else plan.reason
     ending = Ending(plan.outcome, who.by, reason)
     crowd = Crowd(picture, targets=targets)
@@ -68,6 +68,14 @@ def stop(world: World, wish: StopWish, who: Caller | None = None) -> list[Target
     left: ByOrphan = {} if wish.dry_run else stopped_before(world, meant.chosen)
     results = crowd.results(meant, ended, left)
     return purge_all(world, results) if wish.purge and not wish.dry_run else results
+
+
+def plan_of(world: World, wish: StopWish) -> StopPlan:
+    plan = stop_plan(wish.options, world.settings.stop_default_mode)
+    if plan.let_go and wish.grace is not None:
+        why = "a soft stop sends no signal, so --grace has no effect"
+        raise BadRequest(why, "give --mode hard, or no --grace")
+    return plan
 
 
 def check_kinds(picture: Picture, runs: Sequence[Run]) -> None:

@@ -12,7 +12,7 @@ from knell.core.ports.world import World
 from knell.core.process import Gone
 from knell.core.receipt import Receipt, Result
 from knell.core.run import Ending, Outcome, Run
-from knell.core.stall.verdict import BEAT, Judgement
+from knell.core.stall.verdict import BEAT, SPARING, Judgement
 from knell.core.times import whole_seconds
 from knell.life.base.authority import check_authority
 from knell.life.base.caller import caller
@@ -24,6 +24,7 @@ from knell.life.orchestrator.command import AddressedRun, CommandFailed, JsonAns
 from knell.life.watch.stalled import StalledWish, end_stalled
 
 KILL, KILL_ALL = "kill_agent", "kill_stalled"
+ANYHOW = "an agent that is named is killed whether it has stalled or not"
 FAILED = (Result.SURVIVORS, Result.PERMISSION_DENIED, Result.REFUSED)
 ENDED = (Result.ENDED, Result.WOULD_END)  # one that ended by itself was not killed
 
@@ -34,14 +35,17 @@ def carry_out(world: World, given: dict[str, Any]) -> JsonAnswer:
 
 
 def _check_combination(given: dict[str, Any]) -> None:
-    silence = "HEARTBEAT_TIMEOUT_SECONDS"
-    if given["ACTION"] == KILL_ALL:
+    silence, named = "HEARTBEAT_TIMEOUT_SECONDS", given["ACTION"] == KILL
+    if given["FORCE_CLEANUP"] and not given["CLEANUP"]:
+        raise BadParameter("FORCE_CLEANUP", "FORCE_CLEANUP must not come with CLEANUP false")
+    if named and given["EVIDENCE"] != SPARING:
+        raise BadParameter("EVIDENCE", f"EVIDENCE must come with ACTION {KILL_ALL}: {ANYHOW}")
+    if not named:
         if given["REASON"] is not None:
             why = "each agent's own silence is the reason"
             raise BadParameter("REASON", f"REASON must not come with ACTION {KILL_ALL}: {why}")
     elif given[silence] is not None:
-        why = "an agent that is named is killed whether it has stalled or not"
-        raise BadParameter(silence, f"{silence} must come with ACTION {KILL_ALL}: {why}")
+        raise BadParameter(silence, f"{silence} must come with ACTION {KILL_ALL}: {ANYHOW}")
     elif given["AGENT_ID"] is None:
         message = f"AGENT_ID is required, or ACTION {KILL_ALL} for all that have stalled"
         raise BadParameter("AGENT_ID", message)

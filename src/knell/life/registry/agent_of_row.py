@@ -7,6 +7,7 @@ from knell.core.conversation import given_conversation
 from knell.core.errors import Ambiguous, NotResumable, PlaceFailed, RegistryFailed
 from knell.core.ports.registry import ListedRow, Row
 from knell.core.ports.world import World
+from knell.core.process import Gone
 from knell.core.run import Place, Run
 from knell.life.registry.mirror import session_of, speaks_of
 from knell.life.start.adopt import shown_program
@@ -141,7 +142,10 @@ def listed_rows(world: World, runs: Iterable[Run], *, with_ended: bool) -> list[
         else ListedRow(row)
         for row in rows
     ]
-    return [one for one in listed if with_ended or one.pid]
+    # One that knell let go of is an orphan on its record: status, kill and reap tell of it.
+    orphans = [one.process for one in world.store.runs.orphans()] if listed else []
+    let_go = {one.pid for one in orphans if not isinstance(world.processes.look(one), Gone)}
+    return [one for one in listed if (with_ended or one.pid) and one.pid not in let_go]
 
 
 def _living(world: World, row: Row) -> ListedRow:

@@ -109,6 +109,16 @@ def write_end(
     return troubles + publish(mirrored, "completed", outcome, {"outcome": outcome})
 
 
+def note_end(world: World, agent: Agent, run: Run, receipt: Receipt) -> None:
+    """Writes an end that was asked for and whose ender was killed before it could: an agent that
+    stops itself, or leaves as it was asked to, ends the process that ends it. What cannot be
+    written, the monitor writes, and tells."""
+    row, _ = find_row(world, agent, run)
+    if row and run.ending and row.row.status == "running":
+        stopped = run.ending.outcome is Outcome.STOPPED
+        write_end(row, run.ending, receipt, capture_id=stopped)
+
+
 def note_purge(world: World, receipt: Receipt, at: str, paths: Sequence[str]) -> Troubles:
     """Writes the purge into the row; its status stays, because a purge ends nothing."""
     run, agent = world.store.runs.run(receipt.run), world.store.runs.agent(receipt.agent)

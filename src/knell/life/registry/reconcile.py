@@ -9,6 +9,7 @@ from typing import Any
 from knell.core.conversation import NOTHING_KNOWN, in_conversation
 from knell.core.ending_steps import RegistryRow
 from knell.core.errors import Ambiguous, PlaceFailed, RegistryFailed
+from knell.core.ladder import checked_seconds
 from knell.core.ports.registry import Registry, Row
 from knell.core.ports.world import World
 from knell.core.run import Outcome, Place, Run, State
@@ -26,11 +27,12 @@ from knell.life.registry.agent_of_row import (
     sessions_on,
     shows_agent,
 )
-from knell.life.registry.mirror import mark_running, session_of, speaks_of
+from knell.life.registry.mirror import mark_running, server_name, session_of, speaks_of
 from knell.life.start.adopt import shown_program
 
 LIVE = ("running", "unknown")
 INTERVAL = 30.0  # seconds between two looks of the monitor
+INTERVALS = (0.05, 3600.0)  # at least and at most
 
 
 def reconcile(world: World, live: list[Run] | None = None, *, dry_run: bool = False) -> list[Drift]:
@@ -53,6 +55,8 @@ def monitor(
     world: World, *, once: bool, interval: float | None, dry_run: bool
 ) -> Iterator[list[Drift]]:
     """What drifted, once or again and again; what was told before is not told again."""
+    asked, hint = INTERVAL if interval is None else interval, "give it in seconds, for example 30"
+    pause = checked_seconds("an interval", asked, INTERVALS, hint)
     told: list[Drift] = []
     while True:
         found = reconcile(world, dry_run=dry_run)
@@ -62,7 +66,7 @@ def monitor(
         if once:
             return
         told = found
-        world.wait([], INTERVAL if interval is None else interval)
+        world.wait([], pause)
 
 
 class _Comparison:
@@ -174,16 +178,19 @@ class _Comparison:
             if not any(speaks_of(row, run) for row in self.rows)
         ]
         known = {*map(session_of, self.rows), *(run.place.session for run in ours)}
+        panes = {(server_name(run.place.server), run.place.pane) for run in ours}
         for server, names in self.sessions.items():
             for name in sorted((names or set()) - known):
-                for kind in self.kinds_in(name, server):
+                for kind in self.kinds_in(name, server, panes):
                     what = f"a {kind} runs in it, but has no row"
                     drifts.append(Drift("unlisted", name, what, ""))
         return drifts
 
-    def kinds_in(self, session: str, server: str) -> list[str]:
+    def kinds_in(self, session: str, server: str, ours: set[tuple[str, str]]) -> list[str]:
+        """But not in a pane of knell's: its session may have been renamed."""
         try:
             shown = programs_in(self.world, Row(session, "", tmux_server=server))
         except PlaceFailed:
             return []  # reported with the rows of that server
-        return [kind for kind in shown.values() if kind != "command"]
+        name = server_name(server) or "default"
+        return [k for pane, k in shown.items() if k != "command" and (name, pane) not in ours]

@@ -8,14 +8,14 @@ from knell.core.ports.registry import Row
 from knell.core.ports.world import World
 from knell.core.receipt import Conversation, Ended, Receipt, Result, TargetResult
 from knell.core.run import Ending, Outcome, Place, Run, State
-from knell.core.stop_plan import StopPlan, stop_plan
+from knell.core.stop_plan import StopPlan
 from knell.life.base.caller import caller
 from knell.life.base.candidates import guessed_conversation
 from knell.life.base.conversation import find_conversation
 from knell.life.base.receipts import blank
 from knell.life.base.take_in import take_in_journals
 from knell.life.end.purge import check_purge, purge
-from knell.life.end.stop import StopWish, stop
+from knell.life.end.stop import StopWish, plan_of, stop
 from knell.life.registry.agent_of_row import (
     ENDED,
     OVER,
@@ -51,7 +51,7 @@ def stop_session(
             )
         registry = None
         row = Row(name, "unknown", tmux_server=world.env.get("TMUX_SERVER_NAME", ""))
-    plan = stop_plan(wish.options, world.settings.stop_default_mode)
+    plan = plan_of(world, wish)
     check_purge(wish.purge, confirmed=wish.yes)
     mirrored = RegistryRow(registry, row) if registry else None
     over = None if lives_on(world, row) else already_ended(row, plan, world, confirmed=wish.yes)
@@ -91,7 +91,7 @@ def end_session(
     """Ends what lives in the session; if nothing does, only updates the row."""
     runs = [run.id for run in world.store.runs.live() if speaks_of(row, run)]
     if not runs and wish.dry_run:
-        return [TargetResult(row.name, "", (session_preview(world, row),))]
+        return [TargetResult(row.name, "", (session_preview(world, row, plan),))]
     if not runs:
         runs = adopt_session(world, row)
     if runs:
@@ -115,9 +115,11 @@ def adopt_session(world: World, row: Row) -> list[str]:
         return []
 
 
-def session_preview(world: World, row: Row) -> Receipt:
+def session_preview(world: World, row: Row, plan: StopPlan) -> Receipt:
     panes = world.sessions().panes(row.name, row.tmux_server)
-    receipt = blank(row.name, Result.WOULD_END, world.now())._replace(kind=row.agent, place="tmux")
+    receipt = blank(row.name, Result.WOULD_END, world.now())._replace(
+        kind=row.agent, place="tmux", outcome=plan.outcome.value
+    )
     if not panes:
         detail = "tmux already dead, the YAML would be updated"
         return receipt._replace(result=Result.ALREADY_ENDED, detail=detail)
@@ -134,7 +136,8 @@ def warn_of_other_panes(world: World, row: Row, results: list[TargetResult]) -> 
     if not others or not results[-1].receipts:
         return results
     last = results[-1].receipts[-1]
-    why = f"the tmux session {row.name} still runs: it has {len(others)} other panes"
+    panes = "another pane" if len(others) == 1 else f"{len(others)} other panes"
+    why = f"the tmux session {row.name} still runs: it has {panes}"
     warning = Notice(Code.PANES_OF_OTHERS, why)
     receipts = (*results[-1].receipts[:-1], last._replace(warnings=(*last.warnings, warning)))
     return [*results[:-1], results[-1]._replace(receipts=receipts)]

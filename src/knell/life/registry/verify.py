@@ -14,7 +14,7 @@ from knell.core.run import Outcome, Run
 from knell.life.base.members import living_orphans, protected_now, target_of
 from knell.life.base.targets import Crowd, Picture
 from knell.life.registry.agent_of_row import ENDED, sessions_on
-from knell.life.registry.mirror import speaks_of
+from knell.life.registry.mirror import session_of, speaks_of
 
 # The status that belongs to each way of ending (C18); every other way leaves `terminated`.
 ROW_STATUS = {Outcome.STOPPED: "stopped", Outcome.ARCHIVED: "archived"}
@@ -62,7 +62,7 @@ def _facts_of_session(world: World, name: str) -> Iterator[CheckedFact]:
     there = sessions_on(world, row.tmux_server)
     if there is None:
         yield CheckedFact(f"tmux did not say whether it has the session {name}", good=False)
-    elif name in there:
+    elif session_of(row) in there:
         yield CheckedFact(f"the tmux session {name} is there", good=row.status == "archived")
     else:
         yield CheckedFact(f"the tmux session {name} is gone")

@@ -31,7 +31,7 @@ from knell.life.end.cleanup import sweep_sessions
 from knell.life.end.engine import end
 from knell.life.end.prune import prune
 from knell.life.look.snapshot import newest_event
-from knell.life.registry.reconcile import reconcile
+from knell.life.registry.reconcile import INTERVALS, reconcile
 from knell.life.start.confirm import end_unstarted
 from knell.life.start.restart import next_due, plan_restarts, start_due
 from knell.life.teams.answer import OpenRequests
@@ -44,7 +44,6 @@ from knell.life.watch.stalled import assess, judge_runs, stall_limits
 T = TypeVar("T")
 
 BY = "watch"
-INTERVALS = (0.05, 3600.0)  # seconds between two rounds, at least and at most
 BREATH = 0.05  # seconds between two pulses: a burst of deaths is taken in together
 CHANGING = 0.5  # seconds in which a spawn or an ending usually comes to something
 
