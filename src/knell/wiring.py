@@ -114,28 +114,31 @@ class RealWorld:
             ) from error
         if is_lost(self._store_path):
             self._rebuild_store()
-        return SqliteStore(self._store_path, now=self.now)
+        store = SqliteStore(self._store_path, now=self.now)
+        if store.newer_runs:
+            from knell.life.base.restore import catch_up
+
+            self.restored = catch_up(self, store, store.newer_runs)
+        return store
 
     def _rebuild_store(self) -> None:
         """A store that is gone knew of the runs that have directories or live: these come back."""
         from knell.life.base.restore import is_known_to_live, restore_runs
-        from knell.stores.lost_file import rebuild
+        from knell.stores.lost_file import has_backup, rebuild
 
-        if not is_known_to_live(self):
-            return
-        self.restored = rebuild(self._store_path, self.now, lambda one: restore_runs(self, one))
-        from logging import getLogger
+        if has_backup(self._store_path) or is_known_to_live(self):
+            self.restored = rebuild(self._store_path, self.now, lambda one: restore_runs(self, one))
+            if self.restored:  # else another command has done it
+                self.restored.tell(f"{self._store_path} was lost")
 
-        getLogger("knell").warning("%s was lost; %s", self._store_path, self.restored.sentence)
-
-    def set_aside_store(self) -> str:
-        """Moves a damaged store away, to be restored when it is used again; returns where to."""
+    def set_aside_store(self) -> None:
+        """Moves a damaged store away, to be restored when it is used again."""
         from knell.stores.lost_file import set_aside
 
         with suppress(StoreFailed):
             self.close()
         self.__dict__.pop("store", None)
-        return set_aside(self._store_path, self.new_id())
+        set_aside(self._store_path, self.now, self.new_id())
 
     @property
     def fleet_files(self) -> FleetFiles:
@@ -162,10 +165,9 @@ class RealWorld:
 
     @property
     def cwd(self) -> str:
-        try:
+        with suppress(FileNotFoundError):
             return os.getcwd()
-        except FileNotFoundError:
-            return ""  # it was deleted under us; an ending needs none
+        return ""  # it was deleted under us; an ending needs none
 
     def now(self) -> str:
         return datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -175,10 +177,9 @@ class RealWorld:
 
     def moment(self, seconds: float) -> str:
         """That many seconds after 1970, as `now` writes it; empty for what no calendar has."""
-        try:
+        with suppress(OverflowError, ValueError, OSError):
             return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-        except (OverflowError, ValueError, OSError):
-            return ""
+        return ""
 
     def clock(self) -> Clock:
         from knell.processes.waiting import clock

@@ -10,6 +10,7 @@ from knell.core.process import LAST_PID, ProcessId
 from knell.core.receipt import Ended, RungRecord, Survivor
 from knell.core.redact import redacted
 from knell.core.run import fits
+from knell.processes.os import system
 
 SIGNAL_WORDS = {1: "hangup", 2: "interrupt", 9: "kill", 15: "term"}
 LARGEST = 64 * 1024 * 1024  # bytes; ten thousand processes take a tenth of it
@@ -17,11 +18,12 @@ VERSION = 1  # of a journal whose every line is understood here
 MOST = 2**63 - 1  # what the store can hold
 
 
-def read_journal(rundir: str, seal: str = "") -> Journal:
+def read_journal(rundir: str, seal: str = "", agent: ProcessId | None = None) -> Journal:
     """Everything in RUNDIR/journal; a missing, torn or foreign line is passed over.
 
     With the seal of the run's record, a last line that does not fit it is foreign too: the agent
-    could have written it. Without one it is believed, but proves nothing."""
+    could have written it. Without one it is believed, but proves nothing. Where the agent is given
+    and lives, it has stolen the seal: then no last line counts."""
     if not rundir:  # an orphan's run may have none
         return Journal()
     try:
@@ -38,7 +40,18 @@ def read_journal(rundir: str, seal: str = "") -> Journal:
                 reader(*fields)
             except (ValueError, TypeError, OverflowError):
                 continue
-    return book.journal(seal)
+    journal = book.journal(seal)
+    forged = journal.ended and agent and _is_there(agent)
+    return journal._replace(ended=False, proven=False) if forged else journal
+
+
+def _is_there(process: ProcessId) -> bool:
+    """One glance, because every kill takes it."""
+    try:
+        shown = system.stat_of(process.pid)
+    except OSError:
+        return False
+    return bool(shown and shown.start == process.start and shown.state not in "ZX")
 
 
 def _process(pid: str, start: str, boot: str, inode: str) -> ProcessId:

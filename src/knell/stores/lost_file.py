@@ -1,39 +1,56 @@
-"""A store whose file is lost or damaged: set aside, and made anew under its name in one step."""
+"""A store whose file is lost or damaged: set aside, and made anew under its name in one step.
+
+Both are done under one lock: a new file that gets its name while the log of the old one still lies
+there would be overwritten by that log."""
 
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 
+from knell import files
 from knell.core.errors import StoreFailed
 from knell.core.ports.store import Restored
+from knell.stores.database import store_failure
 from knell.stores.sqlite import SqliteStore
 
 BESIDE = ("", "-wal", "-shm")
+BACKUPS = ("backup-1", "backup-2")
 
 
-def rebuild(path: str, now: Callable[[], str], fill: Callable[[SqliteStore], Restored]) -> Restored:
+def has_backup(path: str) -> bool:
+    return any(os.path.exists(f"{path}.{which}") for which in BACKUPS)
+
+
+def rebuild(
+    path: str, now: Callable[[], str], fill: Callable[[SqliteStore], Restored]
+) -> Restored | None:
     """Makes the store at `path` from a backup, if a good one is there, and from what `fill` adds.
 
-    It gets its name when it is whole: of commands that find it missing at once, one wins."""
-    new = f"{path}.new-{os.urandom(4).hex()}"
-    try:
-        used = any(_is_good_copy(f"{path}.backup-{which}", new, now) for which in ("1", "2"))
-        store = SqliteStore(new, now=now)
+    It gets its name when it is whole. None if another command has made it meanwhile."""
+    with _locked(path):
+        if os.path.exists(path) and os.path.getsize(path):
+            return None
+        word = os.urandom(4).hex()
+        new = f"{path}.new-{word}"
         try:
-            restored = fill(store)
+            restored = _made(path, new, now, fill)
+            _rename(path, f"{path}.bad-{word}")  # logs, which a watch may have open, and no store
+            os.rename(new, path)
         finally:
-            store.close()
-        if os.path.exists(path):  # an empty file, which holds nothing
-            os.replace(new, path)
-        else:
-            with suppress(FileExistsError):
-                os.link(new, path)
+            _delete(new)
+        return restored
+
+
+def _made(
+    path: str, new: str, now: Callable[[], str], fill: Callable[[SqliteStore], Restored]
+) -> Restored:
+    used = any(_is_good_copy(f"{path}.{which}", new, now) for which in BACKUPS)
+    store = SqliteStore(new, now=now)
+    try:
+        return fill(store)._replace(from_backup=used)
     finally:
-        for end in BESIDE:
-            with suppress(FileNotFoundError):
-                os.unlink(new + end)
-    return restored._replace(from_backup=used)
+        store.close()
 
 
 def _is_good_copy(backup: str, new: str, now: Callable[[], str]) -> bool:
@@ -41,23 +58,51 @@ def _is_good_copy(backup: str, new: str, now: Callable[[], str]) -> bool:
     try:
         shutil.copyfile(backup, new)
         os.chmod(new, 0o600)
-        store = SqliteStore(new, now=now)
+        if _is_good(new, now):
+            return True
+    except FileNotFoundError:
+        return False
+    os.unlink(new)
+    return False
+
+
+def _is_good(path: str, now: Callable[[], str]) -> bool:
+    try:
+        store = SqliteStore(path, now=now)
         try:
             store.check()
-            store.runs.newest()
+            store.runs.newest()  # every record can be read
         finally:
             store.close()
-    except (FileNotFoundError, StoreFailed):
-        with suppress(FileNotFoundError):
-            os.unlink(new)
+    except StoreFailed:
         return False
     return True
 
 
-def set_aside(path: str, name: str) -> str:
-    """Renames the file and its logs; nothing of it is deleted. Returns where it is now."""
-    aside = f"{path}.bad-{name}"
+def set_aside(path: str, now: Callable[[], str], name: str) -> None:
+    """Renames the file and its logs; nothing of it is deleted. One that is good stays: another
+    command has made it anew."""
+    with _locked(path):
+        if os.path.exists(path) and not _is_good(path, now):
+            _rename(path, f"{path}.bad-{name}")
+
+
+def _delete(path: str) -> None:
+    for end in BESIDE:
+        with suppress(FileNotFoundError):
+            os.unlink(path + end)
+
+
+def _rename(path: str, aside: str) -> None:
     for end in BESIDE:
         with suppress(FileNotFoundError):
             os.rename(path + end, aside + end)
-    return aside
+
+
+@contextmanager
+def _locked(path: str) -> Generator[None]:
+    try:
+        with files.locked(path + ".lock"):
+            yield
+    except OSError as error:
+        raise store_failure(path, error) from error

@@ -54,6 +54,7 @@ class Transactions:
         try:
             self.db, self._refusal = _opened(self._path)
             self._file = self._file_now()
+            self.newer_runs = _newer_runs(self.db, self._path)
         except CAUGHT as error:
             raise store_failure(self._path, error) from error
 
@@ -179,10 +180,8 @@ class Transactions:
         return self.one("SELECT agent FROM runs WHERE id = ?", records.first, run) or run
 
     def _begin(self) -> None:
-        """Waits for the write lock; soon after a failed wait, only for a moment.
-
-        A kill of fifty agents while another process keeps the lock waits once, not fifty times.
-        """
+        """Waits for the write lock; soon after a failed wait, only for a moment: a kill of fifty
+        agents while another process keeps the lock waits once, not fifty times."""
         patience = MOMENT if time.monotonic() < self._hurried_until else PATIENCE
         if patience != self._patience:
             self.db.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}")
@@ -219,11 +218,10 @@ class Transactions:
 
     def _file_now(self) -> tuple[int, int]:
         """SQLite would go on writing to a file that was deleted, and all of that would be lost."""
-        try:
+        with suppress(FileNotFoundError):
             found = os.stat(self._path)
-        except FileNotFoundError:
-            return (0, 0)
-        return (found.st_dev, found.st_ino)
+            return (found.st_dev, found.st_ino)
+        return (0, 0)
 
 
 class Part:
@@ -254,6 +252,16 @@ def _opened(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
     return opened(path)
 
 
+def _newer_runs(db: sqlite3.Connection, path: str) -> list[str]:
+    """Runs with directories that began after all on record: the file may be an older copy."""
+    names: list[str] = []
+    with suppress(OSError):
+        names = os.listdir(os.path.join(os.path.dirname(path), "runs"))
+    # Second, because a run is on record before it has a directory.
+    [[newest]] = db.execute("SELECT coalesce(max(id), '') FROM runs").fetchall()
+    return [name for name in names if name > newest and name[0].isdigit()]
+
+
 def _storable(value: Value) -> str | bytes | int | None:
     """A mapping as readable JSON, in which a value that JSON has no type for is text."""
     if isinstance(value, int | bytes | None):
@@ -266,11 +274,11 @@ class SqliteStore(Store):
     """One part for each subject, all on the same connection. Each is imported and made when it is
     first asked for, from the module of its name; stores/__init__.py has their types.
 
-    Each method of a part is one transaction: all of it happens, or StoreFailed is raised.
-    """
+    Each method of a part is one transaction: all of it happens, or StoreFailed is raised."""
 
     def __init__(self, path: str, *, now: Callable[[], str]) -> None:
         self._file = Transactions(path, now)
+        self.newer_runs = self._file.newer_runs
 
     def __getattr__(self, name: str) -> Any:
         if name not in Store.__annotations__:

@@ -74,9 +74,14 @@ class Restored(NamedTuple):
     def sentence(self) -> str:
         runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
         count = f"{runs} of {len(self.agents)} agent{'' if len(self.agents) == 1 else 's'}"
-        source = "the run directories and a backup" if self.from_backup else "the run directories"
+        backup = "a backup, and " if self.from_backup else ""
         unknown = "".join(f"; cannot be known: {what}" for what in self.unknown)
-        return f"restored {count} from {source}{unknown}"
+        return f"restored {backup}{count} from the run directories{unknown}"
+
+    def tell(self, why: str) -> None:
+        from logging import getLogger
+
+        getLogger("knell").warning("%s; %s", why, self.sentence)
 
 
 class Watcher(NamedTuple):

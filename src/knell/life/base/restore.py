@@ -1,6 +1,8 @@
 """Restores runs that the store does not know, from their directories and from what lives."""
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 
 from knell.core.agent import NAME, Agent
 from knell.core.codes import Code
@@ -58,6 +60,18 @@ def restore_runs(world: World, store: Store) -> Restored:
         told = {"agents": agents, "runs": len(records), "unknown": unknown}
         store.events.record("store.restored", "", "", told)
     return Restored(agents, len(records), tuple(dict.fromkeys(unknown)))
+
+
+def catch_up(world: World, store: Store, newer: Sequence[str]) -> Restored | None:
+    """Puts agents back that an older copy of the store knows nothing of, if one of those runs lives
+    by its record. If it cannot be written, what it knows can be ended all the same."""
+    records = [world.archive.record(run) for run in newer]
+    restored = None
+    if any(record and record.run.live for record in records):
+        with suppress(StoreFailed):
+            restored = restore_runs(world, store)
+            restored.tell(f"{world.home}/knell.db is an older copy")
+    return restored
 
 
 def is_known_to_live(world: World) -> bool:

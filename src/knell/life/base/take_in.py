@@ -57,7 +57,7 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
     journal = world.keepers.journal(world.rundir(run.id), run.seal)
     # Without an outcome, something had survived. The agent could have written it: what its keeper
     # did not seal is believed only if nothing of the run is left, and proves nothing.
-    if left is not None and left.outcome and (journal.ended or _lost(world, run, journal)):
+    if left is not None and left.outcome and _over(world, run, journal):
         from knell.life.base.receipts import record_left_receipt
 
         put_away(world, [record_left_receipt(world, run, left, journal)])
@@ -67,7 +67,7 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
         run = world.store.runs.run(run.id) or run
     if _owner_busy(world, run, journal) or _unfinished(run):
         return run  # the process that ends it has seen more, and writes the better receipt
-    if journal.ended or _lost(world, run, journal):
+    if _over(world, run, journal):
         from knell.life.base.receipts import record_end
 
         world.keepers.take_back_order(world.rundir(run.id))  # first: nobody comes back to the ended
@@ -103,6 +103,14 @@ def _owner_busy(world: World, run: Run, journal: Journal) -> bool:
 def _unfinished(run: Run) -> bool:
     """A cleanup was asked for, which is no bookkeeping: the watch or the next kill does it."""
     return bool(run.state is State.STOPPING and run.ending and run.ending.cleanup)
+
+
+def _over(world: World, run: Run, journal: Journal) -> bool:
+    """Its keeper said so in its last word, or nothing of it is left. Whoever can read the keeper's
+    memory can forge that word, so it does not count while the agent lives."""
+    if journal.ended and (not run.process or isinstance(world.processes.look(run.process), Gone)):
+        return True
+    return _lost(world, run, journal)
 
 
 def _lost(world: World, run: Run, journal: Journal) -> bool:

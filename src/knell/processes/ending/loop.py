@@ -233,7 +233,7 @@ class KeptEnding:
         ended = self.keeper in ready
         if not ended and not self.denied and not self.schedule.exhausted:
             return None
-        journal = read_journal(self.target.rundir, self.target.seal)
+        journal = read_journal(self.target.rundir, self.target.seal, self.target.process)
         if ended and not journal.ended:
             return NO_LAST_WORD
         if not ended and not self.denied and not journal.survivors:

@@ -192,9 +192,9 @@ class OutsideEnding:
         return untouchable(self.scans.table(), self.scans.protected, self.target)
 
     def _proven(self) -> bool:
-        """By a keeper that exited a moment before this ending began. An empty cgroup proves nothing
-        without one: a process may have moved itself out."""
-        kept = self.target.keeper is not None
+        """By a keeper that exited just before this ending began, if nothing was found alive since.
+        An empty cgroup proves nothing without one: a process may have moved itself out."""
+        kept = self.target.keeper is not None and not self.found
         return kept and read_journal(self.target.rundir, self.target.seal).proven
 
     def _all_refused(self) -> bool:

@@ -30,6 +30,11 @@ NEEDED = (signal.SIGCHLD, signal.SIGTERM)
 PASSED_ON = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)
 IGNORED = (signal.SIGTTIN, signal.SIGTTOU)  # we hand the terminal over from the background
 PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
+# By default most of these end nobody; KILL and STOP cannot be refused.
+HARMLESS = {
+    *(signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH, signal.SIGTSTP),
+    *(signal.SIGKILL, signal.SIGSTOP),
+}
 BLOCKED = (signal.SIGTTIN, signal.SIGTTOU)  # it wanted the terminal and did not have it
 
 
@@ -149,7 +154,8 @@ def alone_in_group() -> bool:
 
 
 def install_handlers(*, detached: bool) -> Numbers:
-    """From here on these only wake the loop, even if the caller had blocked them.
+    """From here on these only wake the loop, even if the caller had blocked them. Returns all that
+    the agent gets back.
 
     What the caller ignores stays ignored, here and in the agent: `nohup knell run …` works."""
     wanted = (signal.SIGHUP, *PASSED_ON)
@@ -161,7 +167,18 @@ def install_handlers(*, detached: bool) -> Numbers:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    return heard
+    return (*heard, *refuse_others())
+
+
+def refuse_others() -> Numbers:
+    """Ignores what would end us by default and means nothing to us, such as USR1: without its
+    keeper a run has no proof. The agent gets each of them back as it was (reset_signals)."""
+    refused: list[int] = []
+    for number in signal.valid_signals() - HARMLESS:  # without those of the C library's own
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.SIG_IGN)
+            refused.append(number)
+    return tuple(refused)
 
 
 def wake_only(_number: int, _frame: object) -> None:

@@ -25,10 +25,11 @@ import cgroup
 import loop
 import machine
 import screen
-from proc import signal
+from proc import read, signal
 
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NAME = 15
+PR_SET_DUMPABLE = 4
 
 
 def main() -> None:
@@ -41,6 +42,7 @@ def main() -> None:
     keeper = loop.Keeper(rundir, detached=detached)
     if machine.ADOPTS:
         become_subreaper()
+        close_memory()
     proof = keeper.run()
     if keeper.output:
         keeper.output.finish()
@@ -77,6 +79,14 @@ def become_subreaper() -> None:
     """From here on even a double-forked daemon stays our child. Only Linux can do that."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     prctl(PR_SET_NAME, b"knell-keeper")
+
+
+def close_memory() -> None:
+    """Keeps our seal from the agent, which has our user id: without CAP_SYS_PTRACE it can neither
+    read our memory and files nor trace us from here on. A /proc that hides what may not be traced
+    would hide us from knell as well."""
+    if b"hidepid=" not in read("/proc/self/mountinfo"):
+        prctl(PR_SET_DUMPABLE, 0)
 
 
 def prctl(option: int, argument: int | bytes) -> None:

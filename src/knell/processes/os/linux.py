@@ -93,6 +93,8 @@ def identify(pid: int) -> ProcessId | None:
         return None
     try:
         stat = stat_of(pid, fd)
+        if stat is None and not is_dead(fd):
+            raise WorldError(HIDDEN)
         return ProcessId(pid, stat.start, here(), stat.number) if stat else None
     finally:
         os.close(fd)
@@ -128,8 +130,8 @@ def _look_here(process: ProcessId) -> Alive | Gone | Unknown:
     stat = stat_of(process.pid)
     if stat is None:
         return Unknown(HIDDEN) if proc.is_hidden(process.pid) else Gone("exited")
-    if stat.start != process.start:
-        return Gone("reused")
+    if (stat.pid, stat.start) != (process.pid, process.start):
+        return linux_boot.reused_number(process, stat.pid)
     if process.inode or stat.state in "ZX":
         return _look_closely(process, stat.state)
     return Alive(process, stat.state)

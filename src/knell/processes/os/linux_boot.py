@@ -1,4 +1,5 @@
-"""Linux: whether another boot's id is really that of another boot."""
+"""Linux: whether /proc tells what the kernel knows: which boot this is, and who has a number.
+Sandboxes and containers mount other files there."""
 
 import os
 
@@ -7,6 +8,7 @@ from knell.processes.os import proc
 
 ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
 TWO_BOOTS = "the boot's id is another one, yet a process of its number and start is there"
+COVERED = "something lies over /proc: it shows another process than the kernel has there"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -36,3 +38,20 @@ def is_boot_told() -> bool:
             inside = root.rstrip("/") + BOOT_ID.removeprefix(mounted.rstrip("/"))
             told = inside if right.startswith("proc ") else ""
     return "/proc" + told == BOOT_ID
+
+
+def reused_number(process: ProcessId, shown: int) -> Gone | Unknown:
+    """What becomes of a process where /proc shows another start than its own, under the pid
+    `shown`. The pidfd asks the kernel itself, where pidfds have numbers."""
+    if shown != process.pid:
+        return Unknown(COVERED)
+    try:
+        fd = os.pidfd_open(process.pid) if process.inode else -1
+    except ProcessLookupError:
+        return Gone()
+    if fd < 0:
+        return Gone("reused")
+    try:
+        return Unknown(COVERED) if proc.number_of(fd) == process.inode else Gone("reused")
+    finally:
+        os.close(fd)
