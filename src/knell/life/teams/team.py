@@ -58,6 +58,8 @@ def create(
         raise BadRequest("the description is too long", f"at most {LONGEST_DESCRIPTION} characters")
     who = asker(world)
     leader = agent_named(world, leader) if leader else who.agent
+    if leader and leader != who.agent:
+        check_agents(world, who, Deed.RECRUIT, [leader])
     seat = world.store.runs.seats().get(leader)
     if seat and seat.team != name:
         raise InAnotherTeam(leader, seat.team)
@@ -111,6 +113,7 @@ def add(world: World, team: str, agent: str, role: str = "") -> TeamMember:
     if role and role not in set(Role):
         raise BadRequest(f"'{role}' is no role", f"use one of {', '.join(Role)}")
     name = agent_named(world, agent)
+    check_agents(world, caller(world), Deed.RECRUIT, [name])
     if role == Role.LEADER and name != leader:
         why = f"team '{team}' is led by {leader or 'the operator'}"
         raise BadRequest(why, "a team has one leader")
