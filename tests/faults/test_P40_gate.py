@@ -4,6 +4,7 @@ Luna is an agent. Whatever she finds, she cleans up after nobody, takes nobody's
 beats for nobody but whom she may, and is never taken for the operator.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -74,6 +75,19 @@ def test_P40_a_watch_of_an_agent_ends_by_policy_and_leaves_the_worktree(house: H
         return "lone" not in [view.name for view in house.knell.list()]
 
     eventually(one_round)
+    assert tree.exists()
+
+
+def test_P40_the_json_command_leaves_the_worktree_of_others(house: House) -> None:
+    """Its usual cleanup is left out; one that was asked for is refused, and nothing is ended."""
+    luna = Puppet(house, "luna")
+    tree = worktree(house, "lone")
+    wish = {"AGENT_ID": "lone", "FORCE_CLEANUP": True}
+    said = luna.says("invoke", "kill-stalled-agent", json.dumps(wish))
+    assert "neither started 'lone'" in said.out, said
+    assert "lone" in [view.name for view in house.knell.list()]
+    luna.says("invoke", "kill-stalled-agent", json.dumps({"AGENT_ID": "lone"}))
+    gone(house, "lone")
     assert tree.exists()
 
 
