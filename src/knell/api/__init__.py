@@ -104,8 +104,7 @@ class Knell(StartAndWatchVerbs, LiveVerbs):
         return newest_receipt(self._world, name)
 
     def verify(self, name: str = "", *, session: str = "") -> r.Verification:
-        """Whether an agent, or a session of the registry file, is as its ending left it, and by
-        which facts. Changes nothing."""
+        """Whether an agent, or a session of the registry file, is as its ending left it."""
         from knell.life.registry.verify import verify
 
         return verify(self._world, name, session)
@@ -117,8 +116,8 @@ class Knell(StartAndWatchVerbs, LiveVerbs):
         return examine(self._world)
 
     def repair(self) -> r.Restored:
-        """Restores what the store lost, from the run directories, the processes that live and the
-        newest backup. A damaged store is moved aside first, and kept."""
+        """Restores what the store lost, from run directories, live processes and the newest backup.
+        A damaged store is moved aside first, and kept."""
         from knell.life.base.restore import repair
 
         return repair(self._world)
@@ -273,9 +272,14 @@ class Knell(StartAndWatchVerbs, LiveVerbs):
         return caller(self._world)
 
     def acting_as(self, caller: Caller) -> Knell:
-        """Knell for a server: the same state, and everything is done in the name of `caller`."""
+        """Knell for a server: all is done in the name of `caller`. No agent acts in a person's."""
         from knell.core.environment import without_caller
 
+        if not (caller.runs or caller.doubt):
+            from knell.life.base.caller import check_not_agent
+
+            with Knell(self._world.home, self._world.env) as asking:  # of this thread
+                check_not_agent(asking._world, f"act as '{caller.by}'")
         other = Knell(self._world.home, without_caller(self._world.env), self._world.registry_path)
         other._world.acting_as = caller
         return other

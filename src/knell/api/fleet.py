@@ -71,6 +71,7 @@ class FleetVerbs(FleetSetupVerbs):
 
     def link(self, host: LocalHost, pace: Mapping[str, float] | None = None) -> Link:
         """The link of this host, to be stepped; `host` is what it publishes and obeys through."""
+        self._check_operator()  # it carries out orders in the names of operators
         from knell.fleet.link import Link
 
         return Link(read_credentials(self.files.link), self.files, host, pace or {})

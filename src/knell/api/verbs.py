@@ -256,9 +256,13 @@ class StartAndWatchVerbs:
         from knell.life.watch.loop import WatchWish, watch
 
         reports = watch(self._world, WatchWish(policy, tuple(rules), interval, older_than))
-        from knell.fleet.child import keep_link
+        from knell.life.base.caller import caller
 
-        keep_link(self._world.fleet_files.link, self._world.env)
+        who = caller(self._world)
+        if not (who.runs or who.doubt):  # the link carries out orders in the names of operators
+            from knell.fleet.child import keep_link
+
+            keep_link(self._world.fleet_files.link, self._world.env)
         return reports
 
     def watch_once(

@@ -27,6 +27,7 @@ class Caller(NamedTuple):
     agent: str = ""  # its name, if it is an agent
     outside: bool = False  # no process of the agent is above it: it may end the agent itself
     doubt: str = ""  # why it is not known who asks; then every deed is refused
+    way_out: str = ""  # what a person does about that doubt; empty: PROVE says it
     elsewhere: str = ""  # the run of another KNELL_HOME that it is in: all agents here are its own
 
     @property
@@ -45,10 +46,12 @@ class Deed(StrEnum):
     END = "end"  # kill, stop, restart, stalled --kill, watch --stalled, ask with a deadline
     START = "restart"  # resume too
     REAP = "end what is left of"
-    CLEAN_UP = "clean up after"
+    CLEAN_UP = "clean up after"  # also as a part of an ending, and of its conversation: purge
     BEAT = "give a sign of life for"
     ANSWER = "answer for"
     ADOPT = "adopt"
+    REPLACE = "take the name of"  # spawn, run, adopt in the name of an agent that has ended
+    RECRUIT = "recruit"  # team add, team create --leader
     REAP_FOREIGN = "end leftovers of other programs"
     MANAGE = "manage"  # the MCP tools stop-agent and resume-agent
     WATCH = "start, end or install the watch"  # it acts with the operator's authority
@@ -79,6 +82,8 @@ PERMITTED: dict[Deed, frozenset[Relation]] = {  # to agents
     Deed.BEAT: frozenset({Relation.ITSELF}),
     Deed.ANSWER: frozenset({Relation.ITSELF}),
     Deed.ADOPT: frozenset({Relation.STARTED}),
+    Deed.REPLACE: _OWN,  # whoever bears the name is what its starter started
+    Deed.RECRUIT: _OWN,  # else a team would be a way to what is refused for agents of no team
     Deed.REAP_FOREIGN: frozenset(),
     Deed.MANAGE: _OWN,
     Deed.WATCH: frozenset(),
@@ -122,7 +127,8 @@ def decide(
 
     `groups`: the targets that meant a group of agents."""
     if who.doubt:
-        return Refusal(Code.CALLER_UNPROVEN, f"it is not proven who asks: {who.doubt}", PROVE)
+        why = f"it is not proven who asks: {who.doubt}"
+        return Refusal(Code.CALLER_UNPROVEN, why, who.way_out or PROVE)
     if who.elsewhere and deed in _BEYOND:
         return _beyond(deed, subjects)
     if not who.runs:

@@ -4,6 +4,11 @@ from typing import NamedTuple
 
 LAST_PID = 2**31 - 1
 KEEPER = "knell-keeper"  # as keepers call themselves (processes/keeper/keeper.py)
+# Terminal programs that start a command for every process that asks them to.
+MULTIPLEXERS = (
+    *("tmux: server", "kitty", "wezterm-gui", "wezterm-mux-ser", "screen", "zellij", "alacritty"),
+    *("foot", "ghostty", "gnome-terminal-", "konsole", "ptyxis-agent", "urxvtd", "xfce4-terminal"),
+)
 
 
 class ProcessId(NamedTuple):

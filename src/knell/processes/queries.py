@@ -32,6 +32,12 @@ variable, describe, lineage = system.variable_of, system.describe, system.lineag
 cgroup, cgroup_run = system.cgroup_of, system.cgroup_run
 
 
+def reads_terminal(pid: int) -> bool:
+    from knell.processes.os.linux_stdin import reads_terminal
+
+    return reads_terminal(pid)
+
+
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(name)

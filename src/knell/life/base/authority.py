@@ -150,6 +150,13 @@ def note_override(
             return  # reported with the ending, which cannot be written either
 
 
+def check_may_be_called(world: "World", name: str) -> None:
+    """Refuses a new agent in the name of another that the caller may not act for: it would be that
+    agent from now on, for those who write to it, and for whoever may end what he started."""
+    if name and world.store.runs.agent(name):
+        check_agents(world, caller(world), Deed.REPLACE, [name])
+
+
 def check_may_start_in(world: "World", team: str) -> None:
     """Only its leader and the operator start members of a team, which must have been made."""
     known = world.store.teams.team(team)

@@ -7,7 +7,6 @@ may be an agent's and nothing proves it, the caller has a `doubt`, and every dee
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
@@ -15,7 +14,7 @@ from knell.core.authority import OPERATOR, PROVE, UNPROVEN, Caller
 from knell.core.codes import Code
 from knell.core.environment import TOKEN
 from knell.core.errors import Refused, StoreFailed
-from knell.core.process import KEEPER, Gone, Unknown
+from knell.core.process import KEEPER, MULTIPLEXERS, Gone, Unknown
 from knell.core.run import digest_of, token_of
 
 if TYPE_CHECKING:
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     Seen = Mapping[ProcessId, Alive | Gone | Unknown]
 
 REAPERS = ("systemd", "init")  # to whom the kernel gives processes that lost their parent
-# Programs that start a command for every process that asks them to.
-MULTIPLEXERS = ("tmux: server", "kitty", "wezterm-gui", "wezterm-mux-ser", "screen", "zellij")
-SHELLS = ("sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "tcsh", "csh", "nu", "xonsh")
-RC_FILES = ("--rcfile", "--init-file")
+UNITS = (".service", ".scope")
+# What a person does about a doubt.
+TYPE_FIRST = "type sh, and then the command in the shell that this starts"
+ELSEWHERE = "type it where all processes of this machine are shown, in no sandbox or container"
 
 
 def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = None) -> Caller:
@@ -53,19 +52,22 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
     holder = holder_of(world, world.env.get(TOKEN, ""), live)
     if holder:
         return holder
-    doubt = (
-        _claimed(world, inside)
-        or _hidden(world, here, seen)
-        or _orphaned(world, here, chain, seen)
-        or _opened_by_command(world, here, chain)
-    )
+    doubt, way_out = _claimed(world, inside), ""
+    if not doubt and (doubt := _hidden(world, here, chain, seen)):
+        way_out = ELSEWHERE
+    if not doubt and any(one.name in MULTIPLEXERS for one in chain):
+        from knell.life.base.terminals import opened_by_command  # most commands are not in one
+
+        doubt = opened_by_command(world, here, chain)
+        way_out = TYPE_FIRST if doubt else ""
+    doubt = doubt or _orphaned(world, here, chain, seen)
     if not doubt and (
         inside or world.env.get("KNELL_RUN") or KEEPER in (one.name for one in chain)
     ):
         from knell.life.base.elsewhere import caller_elsewhere, run_elsewhere
 
         return caller_elsewhere(world, run_elsewhere(world, chain))
-    return Caller(UNPROVEN, doubt=doubt) if doubt else Caller(OPERATOR)
+    return Caller(UNPROVEN, doubt=doubt, way_out=way_out) if doubt else Caller(OPERATOR)
 
 
 def _began_in_this_boot(world: World, run: Run) -> bool:
@@ -80,8 +82,15 @@ def asker(world: World) -> Caller:
     who = caller(world)
     if who.doubt:
         why = f"it is not proven who asks: {who.doubt}"
-        refuse(world, who, why, PROVE, code=Code.CALLER_UNPROVEN)
+        refuse(world, who, why, who.way_out or PROVE, code=Code.CALLER_UNPROVEN)
     return who
+
+
+def check_not_agent(world: World, what: str) -> None:
+    """Refuses, for an agent, what only a person may; here no other agent is its target."""
+    who = asker(world)
+    if who.runs:
+        refuse(world, who, f"'{who.agent}' is an agent: it may not {what}", "ask the operator")
 
 
 # -- proofs ------------------------------------------------------------------------------------
@@ -136,8 +145,10 @@ def _claimed(world: World, inside: str) -> str:
     return f"this belongs to a run of '{known[0].agent}' that has ended"
 
 
-def _hidden(world: World, here: Sequence[Run], seen: Seen | None) -> str:
+def _hidden(world: World, here: Sequence[Run], chain: Sequence[Ancestor], seen: Seen | None) -> str:
     """In another PID namespace, or where /proc hides them, agents cannot be told from strangers."""
+    if not chain:
+        return "what is above this process cannot be seen: other files lie over those of /proc"
     for run in here:
         watched = run.keeper or run.process
         look = _look(world, watched, seen) if watched else None
@@ -163,10 +174,13 @@ def _orphaned(
         its = _agents_process(world, run)
         if its is None or top.start < its.start:
             continue
-        cgroup = world.processes.cgroup(its.pid)
-        if top.session == its.session or cgroup == world.processes.cgroup(chain[0].pid):
+        cgroup, own = (world.processes.cgroup(pid) for pid in (its.pid, chain[0].pid))
+        # A service or a session has a cgroup that the system made; into others, anything can move.
+        if top.session == its.session or cgroup == own or not (own or "").endswith(UNITS):
             return f"its parents are gone, and '{run.agent}' may have started it"
-    return ""
+    from knell.life.base.terminals import left_by_tmux
+
+    return left_by_tmux(world, here, chain, top)
 
 
 def _cut_off(chain: Sequence[Ancestor]) -> Ancestor | None:
@@ -178,36 +192,6 @@ def _cut_off(chain: Sequence[Ancestor]) -> Ancestor | None:
         if child.session == child.pid and (parent.pid == 1 or parent.name in REAPERS):
             return child
     return None
-
-
-def _opened_by_command(world: World, here: Sequence[Run], chain: Sequence[Ancestor]) -> str:
-    """Whether this is a command that an agent may have given to a terminal, as `tmux new-window
-    COMMAND` does. Below a shell that reads what is typed it is a person's; so is all that is older
-    than the agents."""
-    names = [one.name for one in chain]
-    server = next((number for number, name in enumerate(names) if name in MULTIPLEXERS), 0)
-    if not server:
-        return ""
-    first = chain[server - 1]
-    if any(_is_shell(world.processes.argv(one.pid)) for one in chain[1:server]):
-        return ""
-    older = [run for run in here if run.process and run.process.start <= first.start]
-    from knell.life.base.elsewhere import older_agent
-
-    agent = f"'{older[0].agent}'" if older else older_agent(world, first)
-    terminal = names[server].partition(":")[0]
-    why = f"{terminal} started it as a command, and {agent} may have asked for that"
-    return why if agent else ""
-
-
-def _is_shell(argv: Sequence[str]) -> bool:
-    """Whether this is a shell without a command and without a script."""
-    shell = os.path.basename(argv[0]).removeprefix("-") if argv else ""
-    if tuple(argv[1:2]) == ("-c",):  # as tmux starts it: sh -c zsh
-        return shell in SHELLS and _is_shell(" ".join(argv[2:]).split())
-    files = [word for word, last in zip(argv[1:], argv, strict=False) if last in RC_FILES]
-    words = [word for word in argv[1:] if word not in files]
-    return shell in SHELLS and all(word.startswith("-") for word in words) and "-c" not in words
 
 
 # -- tokens ------------------------------------------------------------------------------------

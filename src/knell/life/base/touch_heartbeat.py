@@ -6,6 +6,7 @@ from knell.core.authority import Deed
 from knell.core.codes import Code
 from knell.core.errors import Refused
 from knell.core.ports.world import World
+from knell.core.process import KEEPER
 from knell.life.base.authority import check_agents
 from knell.life.base.caller import caller
 from knell.life.base.targets import Crowd, Picture
@@ -25,15 +26,14 @@ def beat(world: World, name: str = "") -> str:
 
 
 def _mine(world: World) -> str:
-    """From KNELL_HEARTBEAT where this is below that run's keeper: that needs no store, and agents
-    may beat often."""
+    """From KNELL_HEARTBEAT where that run's keeper is the nearest above: that needs no store, and
+    agents may beat often. Those around this agent have keepers above it too."""
     path = world.env.get("KNELL_HEARTBEAT", "")
     run = os.path.basename(os.path.dirname(path))
     if path and path == os.path.join(world.rundir(run), "heartbeat"):
         keeper = world.keepers.journal(world.rundir(run)).keeper
-        if keeper and (keeper.pid, keeper.start) in [
-            (one.pid, one.start) for one in world.processes.lineage()
-        ]:
+        nearest = next((one for one in world.processes.lineage() if one.name == KEEPER), None)
+        if keeper and nearest and (keeper.pid, keeper.start) == (nearest.pid, nearest.start):
             return path
     asking = caller(world).run
     if not asking:

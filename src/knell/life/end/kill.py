@@ -19,6 +19,8 @@ from knell.life.end.engine import end
 if TYPE_CHECKING:
     from knell.core.ports.world import World
 
+PURGE = "purge"  # an ending that deletes the conversation, and no worktree
+
 
 class KillWish(NamedTuple):
     targets: tuple[str, ...]
@@ -50,8 +52,7 @@ def kill(world: "World", wish: KillWish, who: Caller | None = None) -> list[Targ
     crowd = Crowd(picture, [o for o in orphans if o.run not in live], wish.targets)
     meant = crowd.meaning(wish.targets, with_children=wish.children)
     runs, seats = meant.runs, picture.seats
-    yes, cleans = wish.yes or wish.dissolve, bool(wish.cleanup)
-    check_meant(crowd, who, meant, seats, confirmed=yes, cleans=cleans)
+    check_meant(crowd, who, meant, seats, confirmed=wish.yes or wish.dissolve, cleans=wish.cleanup)
     group = any(one.label for one in meant.chosen)
     own, agents = who.run_above, picture.agents
     way = Way(ladder, ending, deregister=group, dissolve=wish.dissolve, own_run=own, agents=agents)
@@ -76,19 +77,23 @@ def kill(world: "World", wish: KillWish, who: Caller | None = None) -> list[Targ
 
 
 def check_meant(
-    crowd: Crowd, who: Caller, meant: Meant, seats: Seats, *, confirmed: bool, cleans: bool
+    crowd: Crowd, who: Caller, meant: Meant, seats: Seats, *, confirmed: bool, cleans: str
 ) -> None:
     """Refuses, before anything is done, unless the caller may do all of it: also what is done to
-    agents that have ended."""
+    agents that have ended, and what an ending does besides. `cleans`: safe, force or PURGE."""
     check_authority(crowd.world, meant.runs, who, meant.chosen, seats, confirmed=confirmed)
     ended = {
         Deed.START: [run.agent for run in meant.over if comes_back(crowd, run)],
         Deed.REAP: [orphan.agent for orphan in meant.orphans],
-        Deed.CLEAN_UP: [run.agent for run in meant.over if cleans],
+        Deed.CLEAN_UP: [run.agent for run in (*meant.runs, *meant.over) if cleans],
     }
     for deed, agents in ended.items():
         if agents:
             check_agents(crowd.world, who, deed, agents, seats, confirmed=confirmed)
+    if cleans not in ("", PURGE) and who.runs:
+        from knell.life.end.cleanup import check_trees
+
+        check_trees(crowd.world, who, ended[Deed.CLEAN_UP])
 
 
 def comes_back(crowd: Crowd, run: Run) -> bool:

@@ -18,7 +18,7 @@ from knell.life.base.receipts import run_receipt
 from knell.life.base.take_in import give_up_leaf
 from knell.life.base.targets import ByOrphan, Crowd, Picture
 from knell.life.end.engine import await_other, claim_runs, end, take_last_steps
-from knell.life.end.kill import call_off_restarts, check_meant, force_requests
+from knell.life.end.kill import PURGE, call_off_restarts, check_meant, force_requests
 from knell.life.end.prepare import preview
 from knell.life.end.purge import check_purge, purge_all
 
@@ -50,7 +50,9 @@ def stop(world: World, wish: StopWish, who: Caller | None = None) -> list[Target
     meant = crowd.meaning(targets, with_children=wish.children and not plan.let_go)
     runs, seats = meant.runs, picture.seats
     signalled = meant._replace(orphans=[])  # those are for kill and reap
-    check_meant(crowd, who, signalled, seats, confirmed=wish.yes, cleans=wish.purge)
+    check_meant(
+        crowd, who, signalled, seats, confirmed=wish.yes, cleans=PURGE if wish.purge else ""
+    )
     check_purge(wish.purge, confirmed=wish.yes)
     if plan.exit_keys:
         check_kinds(picture, runs)

@@ -13,7 +13,6 @@ from knell.core.authority import Deed
 from knell.core.errors import Refused
 from knell.core.inputs import Input
 from knell.core.orchestrator_task import OPEN
-from knell.core.paths import is_below
 from knell.core.ports.git import GitFailed, Tree
 from knell.core.ports.store import WorktreeRow
 from knell.core.ports.world import World
@@ -23,7 +22,7 @@ from knell.core.times import whole_seconds
 from knell.core.worktree import Cleanup, WorktreeDecision, decide
 from knell.life.base.authority import check_agents
 from knell.life.base.caller import caller
-from knell.life.end.cleanup import clean_up
+from knell.life.end.cleanup import agents_inside, clean_up
 from knell.life.orchestrator.command import CommandFailed, JsonAnswer, JsonCommand
 
 CLEANUP, LIST = "cleanup", "list_candidates"
@@ -120,7 +119,7 @@ def _candidate(world: World, row: WorktreeRow, given: dict[str, Any]) -> Worktre
     if task and task.status in OPEN:
         return _staying(tree, f"its task is not finished: {task.status}", "still_in_use")
     inside = world.processes.open_files([tree.top]).users(tree.top)
-    others = _agents_inside(world, tree)
+    others = agents_inside(world, tree, live=True)
     decision = decide(tree, _mode(tree, given), inside, others)
     if decision.remove:
         return WorktreeCandidate(tree, decision)
@@ -136,13 +135,6 @@ def _mode(tree: Tree, given: dict[str, Any]) -> Cleanup:
     """A caller that does not want the merge verified still never loses what is not committed."""
     unverified = not given["VERIFY_MERGE"] and not tree.worth_saving
     return Cleanup.FORCE if given["FORCE_CLEANUP"] or unverified else Cleanup.SAFE
-
-
-def _agents_inside(world: World, tree: Tree, *, live: bool = True) -> Sequence[str]:
-    """The agents whose directory is in the worktree: those that live, or all that ever were."""
-    running = {run.agent for run in world.store.runs.live()}
-    known = [one for one in world.store.runs.agents() if not live or one.name in running]
-    return sorted(one.name for one in known if is_below(world.disk.real(one.cwd), tree.top))
 
 
 def _error_code(tree: Tree, *, used: bool) -> str:
@@ -171,7 +163,7 @@ def _clean(world: World, row: WorktreeRow, given: dict[str, Any]) -> JsonAnswer:
     if given["DRY_RUN"]:
         plan = {"branch_name": one.tree.branch, "rescue": one.decision.rescue}
         return _address(row) | plan | freed
-    owners = _agents_inside(world, one.tree, live=False)
+    owners = agents_inside(world, one.tree)
     try:
         check_agents(world, caller(world), Deed.CLEAN_UP, owners)
     except Refused as error:

@@ -1,5 +1,6 @@
 """Ends a session of the registry file, also one that knell never started (`stop --session`)."""
 
+from knell.core.authority import Deed
 from knell.core.codes import Code, Notice
 from knell.core.conversation import UNSURE
 from knell.core.ending_steps import RegistryRow
@@ -9,6 +10,7 @@ from knell.core.ports.world import World
 from knell.core.receipt import Conversation, Ended, Receipt, Result, TargetResult
 from knell.core.run import Ending, Outcome, Place, Run, State
 from knell.core.stop_plan import StopPlan
+from knell.life.base.authority import check_agents
 from knell.life.base.caller import caller
 from knell.life.base.candidates import guessed_conversation
 from knell.life.base.conversation import find_conversation
@@ -53,6 +55,10 @@ def stop_session(
         row = Row(name, "unknown", tmux_server=world.env.get("TMUX_SERVER_NAME", ""))
     plan = plan_of(world, wish)
     check_purge(wish.purge, confirmed=wish.yes)
+    named = known_agent(world, row)
+    # Of a session that has ended nothing is signalled, so that no other gate is on the way.
+    purged = [named.name if named else row.name] if wish.purge else []
+    check_agents(world, caller(world), Deed.CLEAN_UP, purged)
     mirrored = RegistryRow(registry, row) if registry else None
     over = None if lives_on(world, row) else already_ended(row, plan, world, confirmed=wish.yes)
     if over is None:

@@ -12,7 +12,7 @@ from knell.core.ports.world import World
 from knell.core.process import Gone
 from knell.core.run import Place
 from knell.core.selector import is_number
-from knell.life.base.authority import check, check_may_start_in
+from knell.life.base.authority import check, check_may_be_called, check_may_start_in
 from knell.life.base.caller import Caller, caller
 from knell.life.base.members import protected_now, target_of
 from knell.life.base.take_in import take_in_journals
@@ -46,6 +46,7 @@ def take_charge(world: World, wish: AdoptWish) -> Spawned:
     Where the kernel allows it, a cgroup (`Run.cgroup`) holds whatever it starts from now on."""
     take_in_journals(world)
     free_name(world, wish.name)
+    check_may_be_called(world, wish.name)
     if wish.team:
         check_may_start_in(world, wish.team)
     run_id = world.new_id()

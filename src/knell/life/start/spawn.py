@@ -17,7 +17,7 @@ from knell.core.ports.terminal import Launch
 from knell.core.ports.world import World
 from knell.core.run import Place, Run, State
 from knell.core.serving import serving_of
-from knell.life.base.authority import check_may_start_in
+from knell.life.base.authority import check_may_be_called, check_may_start_in
 from knell.life.base.caller import caller, give_token
 from knell.life.base.conversation import root_in
 from knell.life.base.restart_plans import forget_unneeded, kept_environment
@@ -160,6 +160,7 @@ def make_agent(world: World, wish: Wish) -> tuple[Agent, tuple[str, ...]]:
     The worktree is made last: nothing that is refused leaves one behind."""
     take_in_journals(world)
     free_name(world, wish.agent.name)
+    check_may_be_called(world, wish.agent.name)
     agent = checked_agent(world, wish.agent, shared=wish.shared)
     check_installed(world.kind(agent.kind), agent, world.env)
     if wish.worktree:

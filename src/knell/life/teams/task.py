@@ -102,6 +102,13 @@ def release(world: World, task: str, token: int | None = None, *, anyway: bool =
     return world.store.team_tasks.release(task, *_owner_and_token(world, task, token))
 
 
+def take_back(world: World, task: str, token: int) -> bool:
+    """Frees a task that an ended agent of another host held, if that claim still holds; for the
+    leader and the operator."""
+    check_leads(world, show(world, task).team, "take its tasks back")
+    return world.store.team_tasks.take_back(task, token)
+
+
 def _owner_and_token(world: World, task: str, token: int | None) -> tuple[str, int]:
     """For whom the caller acts, and the number of the claim: the leader and the operator act for
     the owner. Without a token, the calling run must be the one that claimed."""

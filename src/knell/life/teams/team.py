@@ -58,6 +58,8 @@ def create(
         raise BadRequest("the description is too long", f"at most {LONGEST_DESCRIPTION} characters")
     who = asker(world)
     leader = agent_named(world, leader) if leader else who.agent
+    if leader and leader != who.agent:
+        check_agents(world, who, Deed.RECRUIT, [leader])
     seat = world.store.runs.seats().get(leader)
     if seat and seat.team != name:
         raise InAnotherTeam(leader, seat.team)
@@ -111,10 +113,24 @@ def add(world: World, team: str, agent: str, role: str = "") -> TeamMember:
     if role and role not in set(Role):
         raise BadRequest(f"'{role}' is no role", f"use one of {', '.join(Role)}")
     name = agent_named(world, agent)
+    check_agents(world, caller(world), Deed.RECRUIT, [starter_in(world, team, name)])
     if role == Role.LEADER and name != leader:
         why = f"team '{team}' is led by {leader or 'the operator'}"
         raise BadRequest(why, "a team has one leader")
     return world.store.teams.join(team, name, role or Role.WORKER, live_run_id(world, name))
+
+
+def starter_in(world: World, team: str, agent: str) -> str:
+    """The member of the team that started the agent, at any depth; the agent if none did. What a
+    member started is for its leader to recruit."""
+    members = {member.agent for member in world.store.teams.members(team)}
+    run, passed = world.store.runs.newest_of(agent), set[str]()
+    while run and run.parent and run.parent not in passed:
+        passed.add(run.parent)
+        run = world.store.runs.run(run.parent)
+        if run and run.agent in members:
+            return run.agent
+    return agent
 
 
 def remove(world: World, team: str, agent: str) -> TeamMember:

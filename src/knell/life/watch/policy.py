@@ -13,7 +13,7 @@ from knell.core.stall.verdict import Activity, Judgement, StallLimits
 from knell.core.worktree import Cleanup
 from knell.life.base.authority import check_authority
 from knell.life.base.caller import caller
-from knell.life.watch.stalled import end_if_still, reasons, remember
+from knell.life.watch.stalled import check_cleanup, end_if_still, reasons, remember
 
 REPORTED = {"stalled", "waiting"}  # work and rest alternate all day
 
@@ -59,7 +59,8 @@ class StallPolicies:
         for one in found:
             if one.verdict.activity is Activity.STALLED and self._may_end(one):
                 # The worktree of an agent that will be restarted in it is left alone.
-                cleanup = "" if one.agent.restart > one.run.attempt else self.cleanup
+                again = one.agent.restart > one.run.attempt
+                cleanup = "" if again or not self._may_clean(one) else self.cleanup
                 alike.setdefault((self._policy(one), cleanup), []).append(one)
         for (policy, cleanup), chosen in alike.items():
             if policy is not Policy.REPORT:
@@ -78,6 +79,16 @@ class StallPolicies:
             check_authority(self.world, [one.run], self.who, confirmed=True)
         except Refused:
             self.refused.add(one.run.id)  # it was written down, once
+            return False
+        return True
+
+    def _may_clean(self, one: Judgement) -> bool:
+        """What it may end and not clean up after is ended, and its worktree stays."""
+        if not self.cleanup:
+            return False
+        try:
+            check_cleanup(self.world, self.who, [one.run])
+        except Refused:
             return False
         return True
 

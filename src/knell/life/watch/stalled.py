@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from knell.core import ladder as ladders
 from knell.core.agent import Agent
+from knell.core.authority import Caller, Deed
 from knell.core.codes import Code
 from knell.core.ending_steps import Way
 from knell.core.environment import LAUNCHER, shares
@@ -25,9 +26,10 @@ from knell.core.stall.verdict import (
     checked_patience,
     judge,
 )
-from knell.life.base.authority import check_authority, note_override
+from knell.life.base.authority import check_agents, check_authority, note_override
 from knell.life.base.caller import caller
 from knell.life.base.targets import Crowd, Picture
+from knell.life.end.cleanup import check_trees
 from knell.life.end.engine import end
 from knell.life.end.prepare import preview
 from knell.life.watch.signs.collect import SignCollector
@@ -135,6 +137,8 @@ def end_stalled(world: World, wish: StalledWish) -> list[tuple[Judgement, Receip
     stalled = [one for one in found if one.verdict.activity is Activity.STALLED]
     runs = [one.run for one in stalled]
     check_authority(world, runs, who, confirmed=wish.yes)
+    if wish.cleanup:
+        check_cleanup(world, who, runs)
     ending = Ending(Outcome.KILLED, who.by, "stalled", tasks=wish.tasks, cleanup=wish.cleanup)
     why = reasons(stalled)
     if wish.dry_run:
@@ -148,6 +152,14 @@ def end_stalled(world: World, wish: StalledWish) -> list[tuple[Judgement, Receip
         last = end_if_still(world, stalled, limits, way)
     by_run = {one.run.id: (one, receipt) for one, receipt in last}
     return [by_run.get(one.run.id, (one, None)) for one in found]
+
+
+def check_cleanup(world: World, who: Caller, runs: Sequence[Run]) -> None:
+    """Refuses an ending that also cleans up, unless the caller may clean up after these."""
+    agents = [run.agent for run in runs]
+    check_agents(world, who, Deed.CLEAN_UP, agents)
+    if who.runs:
+        check_trees(world, who, agents)
 
 
 def end_if_still(

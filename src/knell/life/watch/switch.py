@@ -35,7 +35,9 @@ def _start(world: World) -> WatchSwitch:
     found = live_watch(world)
     if found is not None:
         return WatchSwitch(on=True, pid=found.pid)
-    world.keepers.run_detached(("watch",), without_caller(world.env))
+    # Without the terminal in which it was asked for: the watch is not of it.
+    env = {name: text for name, text in world.env.items() if name not in ("TMUX", "TMUX_PANE")}
+    world.keepers.run_detached(("watch",), without_caller(env))
     for _ in range(round(PATIENCE / STEP)):
         world.wait([], STEP)
         found = live_watch(world)

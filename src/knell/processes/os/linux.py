@@ -1,9 +1,8 @@
 """Linux: /proc and pidfds. Which process is this, is it still that one, what is known of it?
 
-portable.py gives the same by other means: who runs (`pids`, `stat_of`), which process that is and
-a signal that can hit no other (`identify`, `look`, `open_verified`, `send`, `is_dead`, `close`),
-when one of many ends (`Exits`), what is known of it (`argv_of`, `stamp_of`, `environment_of`,
-`cwd_of`, `owner_of`); and use.py gives what processes use.
+portable.py gives the same by other means: who runs (`pids`, `stat_of`), which one that is, a signal
+that hits no other (`identify`, `look`, `open_verified`, `send`, `is_dead`, `close`), when one ends
+(`Exits`), what is known of it (`argv_of`, `cwd_of`, `owner_of`, …). use.py has what they use.
 """
 
 from __future__ import annotations
@@ -265,8 +264,17 @@ def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
 
 
 def lineage() -> tuple[Ancestor, ...]:
-    """This process and those above it, up to init."""
-    return tuple(map(_ancestor, proc.line_of(my_number())))
+    """This process and those above it, up to init; nothing where /proc does not tell the truth."""
+    return tuple(map(_ancestor, told(proc.line_of(my_number()))))
+
+
+def told(line: list[Process]) -> list[Process]:
+    """Empty if another file lies over one of the kernel's, as in a mount namespace of an agent."""
+    try:
+        over = {os.stat(f"/proc/{one.pid}/stat").st_dev for one in line} - {os.stat("/proc").st_dev}
+    except OSError:  # one has just ended
+        over = set[int]()
+    return line if not over and [o.ppid for o in line[:-1]] == [o.pid for o in line[1:]] else []
 
 
 def describe(pid: int) -> Ancestor | None:

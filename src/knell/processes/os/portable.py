@@ -205,8 +205,13 @@ def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
 
 
 def lineage() -> tuple[Ancestor, ...]:
-    """This process and those above it, up to init."""
-    return tuple(map(_ancestor, base.line_of(os.getpid())))
+    """This process and those above it, up to init; nothing where /proc does not tell the truth."""
+    line = base.line_of(os.getpid())
+    if sys.platform == "linux":
+        from knell.processes.os.linux import told
+
+        line = told(line)
+    return tuple(map(_ancestor, line))
 
 
 def describe(pid: int) -> Ancestor | None:
