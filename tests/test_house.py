@@ -33,8 +33,10 @@ CATCHES_ALL = {
 ALONE = (
     *("processes/keeper.py", "processes/keeper/", "habits.py", "habits/"),
     *("processes/os/proc.py", "processes/os/cgroup.py", "processes/os/panes.py"),
+    "processes/os/tmux_client.py",
 )
-BESIDE_THE_KEEPER = {"proc", "cgroup", "panes", "portable_proc", "darwin"}  # of processes/os
+# Of processes/os.
+BESIDE_THE_KEEPER = {"proc", "cgroup", "panes", "tmux_client", "portable_proc", "darwin"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Rule = Callable[[str, ast.Module], Iterator[str]]

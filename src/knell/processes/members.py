@@ -9,7 +9,7 @@ from knell.core.ports.processes import Target
 from knell.core.process import FoundProcess, Gone, ProcessId
 from knell.core.receipt import Survivor
 from knell.processes.os import cgroup, panes, system
-from knell.processes.table import Table, identity_of, member
+from knell.processes.table import Table, environments, identity_of, member
 
 
 def members(target: Target, protected: Sequence[ProcessId] = ()) -> list[FoundProcess]:
@@ -65,8 +65,11 @@ def _bearing_its_marks(target: Target, table: Table) -> list[tuple[int, str]]:
     found = [(pid, "stamp") for pid in table.stamps.get(target.run, ())]
     found += [(pid, "cgroup") for pid in sorted(cgroup.pids(target.cgroup))]
     for server in table.tmux_servers():
-        own = _own_panes(target, server, table, is_own_server=False)
-        found += [(pid, "pane") for pid in own]
+        judged = _judged_panes(target, server, table, is_own_server=False)
+        found += [(pid, "pane") for pid, own in judged.items() if own]
+    if any(word == "pane" for _, word in found):  # what these have let go of bears their mark
+        mark, rest = window_mark(target.run), table.rows.keys() - {pid for pid, _ in found}
+        found += [(pid, "pane") for pid in rest if system.variable_of(pid, "WINDOWID") == mark]
     return found
 
 
@@ -153,12 +156,23 @@ def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) ->
     servers = table.tmux_servers()
     own = {*claimed, *table.family(list(mine), spared)} if servers else set[int]()
     for server in servers:
-        held = set(table.children.get(server, ()))
-        ours = _own_panes(target, server, table, is_own_server=server in own) | named
-        others = held & spared | held - ours
-        if others:
-            spared |= {server, *table.family(list(others), named)}
-    return spared
+        judged = _judged_panes(target, server, table, is_own_server=server in own)
+        # A pane of which nobody tells is of those that have the others.
+        untold = {pid for pid, ours in judged.items() if ours is None} - named
+        others = {pid for pid, ours in judged.items() if ours is False} - named
+        others |= judged.keys() & spared
+        if others or (untold and server not in own):
+            spared |= {server, *table.family([*others, *untold], named)}
+    return spared | set(table.family(_orphans_of_others(target, table, claimed, mine), named))
+
+
+def _orphans_of_others(
+    target: Target, table: Table, claimed: set[int], mine: set[int]
+) -> list[int]:
+    """What others started in their panes of the run's tmux server, and let go of."""
+    rows = [table.rows[pid] for pid in claimed - mine if pid in table.rows]
+    tops = [row.pid for row in rows if row.ppid not in claimed]
+    return [pid for pid in tops if table.is_from_others(pid, target.run, claimed)]
 
 
 def _helpers_in_use(
@@ -200,20 +214,27 @@ def _held(target: Target, table: Table) -> set[int]:
     return set(cgroup.pids(target.cgroup)) - others
 
 
-def _own_panes(target: Target, server: int, table: Table, *, is_own_server: bool) -> set[int]:
+def _judged_panes(
+    target: Target, server: int, table: Table, *, is_own_server: bool
+) -> dict[int, bool | None]:
+    """Whether the run opened each pane of this server; None if nobody tells."""
     mark, below = window_mark(target.run), table.children.get(server, ())
     env = system.environment_of(server) if below else {}
+    given = {pane: environments.of(server, pane) for pane in below}
     return {
-        pane
-        for pane in below
-        if panes.owns_pane(
-            target.run, mark, env, system.environment_of(pane), is_own_server=is_own_server
-        )
+        pane: panes.owns_pane(target.run, mark, env, told, is_own_server=is_own_server)
+        if told is not None
+        else None
+        for pane, told in given.items()
     }
 
 
 def spared_servers(target: Target, table: Table, spared: set[int]) -> tuple[Survivor, ...]:
-    """The tmux servers in the run's cgroup that stay, because they hold panes of others as well."""
-    held = cgroup.pids(target.cgroup) & spared
-    rows = [table.rows[pid] for pid in table.tmux_servers() if pid in held]
-    return tuple(Survivor(row.pid, row.command(), row.state, panes.SERVES_OTHERS) for row in rows)
+    """The tmux servers in the run's cgroup that stay, because they hold panes of others as well,
+    and what these have let go of."""
+    held = cgroup.pids(target.cgroup) & spared & table.rows.keys()
+    servers = held.intersection(table.tmux_servers())
+    orphans = _orphans_of_others(target, table, held, set())
+    why = dict.fromkeys(orphans, panes.FROM_OTHERS) | dict.fromkeys(servers, panes.SERVES_OTHERS)
+    rows = [(table.rows[pid], reason) for pid, reason in why.items()]
+    return tuple(Survivor(row.pid, row.command(), row.state, reason) for row, reason in rows)

@@ -1,10 +1,16 @@
 """Every process of the machine in one scan, and what one scan answers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from knell.core.environment import window_mark
 from knell.core.process import FoundProcess, ProcessId
 from knell.core.redact import redacted
 from knell.processes.os import panes, system
+from knell.processes.os.tmux_client import PaneEnvironments
+
+# Environments of the runs' tmux servers, which an ending needs after it has ended them.
+ended_servers: dict[tuple[str, int], dict[str, str]] = {}
+environments = PaneEnvironments(system.environment_of, panes.TOLD)
 
 
 class Table:
@@ -31,6 +37,7 @@ class Table:
             runs = {pid: run for pid in self.rows if (run := system.stamp_of(pid))}
             for server in self.tmux_servers():
                 self._forget_brand(server, runs)
+            self._forget_orphans(runs)
             self._stamps = {}
             for pid, run in runs.items():
                 self._stamps.setdefault(run, []).append(pid)
@@ -50,10 +57,35 @@ class Table:
         brand = runs.get(server)
         below = self.children.get(server, ()) if brand else ()
         own = system.environment_of(server) if below else {}
-        others = [p for p in below if not panes.has_same_client(own, system.environment_of(p))]
+        given = {pid: env for pid in below if (env := environments.of(server, pid)) is not None}
+        others = [pid for pid, env in given.items() if not panes.has_same_client(own, env)]
         for pid in (server, *self.family(others, set())) if others else ():
             if runs.get(pid) == brand:
                 del runs[pid]
+
+    def _forget_orphans(self, runs: dict[int, str]) -> None:
+        """What was started in such a pane of others keeps the stamp when it loses its parent."""
+        tops = [pid for pid, run in runs.items() if runs.get(self.rows[pid].ppid) != run]
+        stamps = {pid: system.stamp_of(pid) for pid in self.tmux_servers()}
+        for top in tops:
+            run = runs[top]
+            own = [server for server, stamp in stamps.items() if stamp == run]
+            family = self.family([top], set()) if self.is_from_others(top, run, own) else []
+            for pid in [pid for pid in family if runs.get(pid) == run]:
+                del runs[pid]
+
+    def is_from_others(self, orphan: int, run: str, own: Collection[int]) -> bool:
+        """Whether it was started in a pane that others opened in a tmux server of this run's."""
+        env, mark = system.environment_of(orphan), window_mark(run)
+        if not panes.may_be_from_others(mark, env):
+            return False
+        number = panes.server_of(env)
+        row = self.rows.get(number)
+        if row and row.state not in "ZX" and panes.is_tmux_server(row):
+            if number not in own:
+                return False
+            ended_servers[run, number] = system.environment_of(number)
+        return panes.is_from_others(run, mark, ended_servers.get((run, number)), env)
 
     def row(self, process: ProcessId) -> system.Process | None:
         """Exactly that process, also if it is dead and not reaped; None if it is not listed."""
@@ -63,6 +95,13 @@ class Table:
     def start(self, pid: int) -> int | None:
         """When the process that has this number began; None if there is none."""
         return self.rows[pid].start if pid in self.rows else None
+
+    def still_led(self, led: dict[int, int]) -> dict[int, int]:
+        """Numbers of dead members that have been in use as a session or group ever since.
+
+        Once one is free, a process that uses it later is a stranger."""
+        used = {n for row in self.rows.values() for n in (row.sid, row.pgid)} if led else ()
+        return {pid: at for pid, at in led.items() if pid in used and self.start(pid) in (None, at)}
 
     def ancestors(self, pid: int) -> list[int]:
         """Parent, grandparent, … up to init."""

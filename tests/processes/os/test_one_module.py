@@ -17,6 +17,7 @@ ALLOWED = {
     "processes/os/linux_connections.py": "what connections carry, on Linux",
     "processes/os/proc.py": "one process; shared with the keeper",
     "processes/os/cgroup.py": "cgroups; shared with the keeper",
+    "processes/os/tmux_client.py": "where a tmux server listens; shared with the keeper",
     "processes/os/__init__.py": "asks whether there are pidfds",
     "processes/keeper/keeper.py": "prctl",
     "processes/keeper/linux_tmux.py": "the sockets of tmux servers",

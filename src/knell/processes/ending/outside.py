@@ -15,10 +15,10 @@ from knell.core.ports.processes import Target
 from knell.core.process import FoundProcess, Gone
 from knell.core.receipt import Ended, Proof, Survivor
 from knell.processes.ending.chase import newest_stopped, stop_process
+from knell.processes.ending.panes_there import PanesThere
 from knell.processes.journal import SIGNAL_WORDS, read_journal
 from knell.processes.members import members_of, seeds, spared_servers, untouchable
 from knell.processes.os import cgroup, system
-from knell.processes.table import Table
 
 if TYPE_CHECKING:
     from knell.processes.ending.loop import RunEnding, Scans, Schedule
@@ -46,7 +46,7 @@ class OutsideEnding:
         self.led: dict[int, int] = {}  # pid → start, of dead members
         self.buried: list[Ended] = []
         self.signalled: dict[int, int] = {}  # pid → strongest signal sent
-        self.refused, self.calm = dict[int, str](), 0
+        self.refused, self.calm, self.panes = dict[int, str](), 0, PanesThere()
         self.hidden = False  # whether the cgroup holds one that hops from pid to pid, unseen
         # With rungs behind it, the keeper got the order, and may have ended all of it.
         self.began = bool(after and schedule.rungs)
@@ -72,6 +72,8 @@ class OutsideEnding:
             self._search_the_group()
         if not self.fds and self.calm == CALM_LOOKS - 1:
             self._chase()
+            if self.panes.settle():
+                self._meet_hopper(self._scan_again())
         self.calm = 0 if self.fds or self.hidden else self.calm + 1
         if self.unseen or (self.fds and (self.schedule.exhausted or self._hopeless())):
             self.report = self._report(Proof.SURVIVORS)
@@ -126,8 +128,8 @@ class OutsideEnding:
         """Opens a pidfd for every member not held yet; returns the pids that are new."""
         fresh: list[int] = []
         table = self.scans.table()
-        known, led = [self.found[pid].process for pid in self.fds], self._led_by_the_dead(table)
-        for member in members_of(self.target, table, self.scans.protected, known, led):
+        known, self.led = [self.found[pid].process for pid in self.fds], table.still_led(self.led)
+        for member in members_of(self.target, table, self.scans.protected, known, self.led):
             pid = member.process.pid
             if pid in self.fds:
                 continue
@@ -141,6 +143,7 @@ class OutsideEnding:
                 self.buried.append(self._ended(self.found.pop(pid)))
                 self.signalled.pop(pid, None)
             self.fds[pid], self.found[pid] = fd, member
+            self.panes.note(member, table)
             self.began = True
             fresh.append(pid)
         return fresh
@@ -148,16 +151,6 @@ class OutsideEnding:
     def _scan_again(self) -> list[int]:
         self.scans.forget()
         return self._scan()
-
-    def _led_by_the_dead(self, table: Table) -> Collection[int]:
-        """Numbers of dead members that have been in use as a session or group ever since.
-
-        Once one is free, a process that uses it later is a stranger."""
-        if self.led:
-            used = {number for row in table.rows.values() for number in (row.sid, row.pgid)}
-            mine = {pid for pid, at in self.led.items() if table.start(pid) in (None, at)}
-            self.led = {pid: at for pid, at in self.led.items() if pid in used & mine}
-        return self.led
 
     def _search_the_group(self) -> None:
         """For a process that hops from pid to pid: stopped, it cannot. Ends with one empty look."""
@@ -244,6 +237,7 @@ class OutsideEnding:
             fresh = self._scan_again()
         for pid in list(self.fds):
             self._send(pid, signal.SIGKILL)
+        self.panes.close()
 
     def _send(self, pid: int, number: int) -> None:
         keeper = self.target.keeper.pid if self.target.keeper else 0

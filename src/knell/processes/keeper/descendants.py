@@ -6,6 +6,7 @@ Part of the keeper: standard library only, no import of knell.
 import os
 
 import panes
+import tmux_client
 from machine import proc, tmux_servers
 from proc import Process
 
@@ -31,6 +32,10 @@ class Descendants:
         self.spared: list[tuple[Process, str]] = []
         self.calm = 0
         self.servers: list[int] | None = None  # tmux servers, asked for once
+        self.environments = tmux_client.PaneEnvironments(proc.environment_of, panes.TOLD)
+        self.own_servers: dict[int, dict[str, str]] = {}  # their environments, also of dead ones
+        self.staying: set[int] = set()  # tmux servers that held panes of the run, and live on
+        self.opened_there: set[tuple[int, str]] = set()  # these panes, until they are closed
         if rules:
             matches("", "*")  # loads fnmatch now
 
@@ -39,9 +44,10 @@ class Descendants:
         self.found, self.spared = [], []
         helpers: list[Process] = []
         self.collect(self.keeper, helpers)
-        for pane in self.panes_elsewhere():
-            self.found.append(pane)
-            self.collect(pane.pid, helpers)
+        for process in (*self.panes_elsewhere(), *self.daemons_elsewhere()):
+            if process.pid not in {one.pid for one in self.found}:
+                self.found.append(process)
+                self.collect(process.pid, helpers)
         self.decide(helpers)
         return self.found
 
@@ -78,6 +84,8 @@ class Descendants:
         if self.serves_others(process):
             self.spared.append((process, panes.SERVES_OTHERS))
             return [(process.pid, process.pid)]
+        if server:
+            self.remember_pane(server, process.pid)
         self.found.append(process)
         return [(process.pid, 0)]
 
@@ -94,6 +102,8 @@ class Descendants:
             return OTHER_RUN
         if server and not self.owns_pane(server, process.pid):
             return OTHER_PANE
+        if process.ppid == self.keeper and self.is_from_others(process):
+            return panes.FROM_OTHERS
         for pattern in self.keep:
             if matches(process.command(), pattern):
                 return "kept: " + pattern
@@ -114,35 +124,90 @@ class Descendants:
                     return True
         return False
 
+    # -- tmux -----------------------------------------------------------------------------------
+
     def serves_others(self, process: Process) -> bool:
-        """Whether it is a tmux server with panes that are not this run's."""
+        """Whether it is a tmux server with panes that are not this run's. A pane of which nobody
+        tells who opened it is of those that have the others."""
         if not panes.is_tmux_server(process):
             return False
         held = [self.process(pid) for pid in self.children(process.pid)]
-        return any(self.spare_reason(pane, process.pid) for pane in held if pane)
+        return any(
+            self.spare_reason(pane, 0) or self.owns_pane(process.pid, pane.pid) is False
+            for pane in held
+            if pane
+        )
 
-    def owns_pane(self, server: int, pane: int) -> bool:
-        both = proc.environment_of(server), proc.environment_of(pane)
-        return panes.owns_pane(self.run, self.mark, *both, is_own_server=True)
+    def owns_pane(self, server: int, pane: int) -> bool | None:
+        """Whether the run opened this pane in a server that it started; None if nobody tells."""
+        env, own = self.environments.of(server, pane), proc.environment_of(server)
+        if env is None:
+            return None
+        return panes.owns_pane(self.run, self.mark, own, env, is_own_server=True)
+
+    def is_from_others(self, orphan: Process) -> bool:
+        """Whether a process that we inherited was started in a pane that another opened in a tmux
+        server of the run's: nobody but this server has made it ours."""
+        env = proc.environment_of(orphan.pid)
+        if not panes.may_be_from_others(self.mark, env):
+            return False
+        number = panes.server_of(env)
+        server = self.process(number)
+        if server and panes.is_tmux_server(server):
+            if not self.is_own(server):
+                return False
+            self.own_servers.setdefault(number, proc.environment_of(number))
+        return panes.is_from_others(self.run, self.mark, self.own_servers.get(number), env)
+
+    def is_own(self, server: Process) -> bool:
+        """Whether the run has started this tmux server."""
+        return self.keeper in [process.pid for process in proc.line_of(server.pid)]
 
     def panes_elsewhere(self) -> list[Process]:
         """Panes that the run opened in tmux servers of others; no child of ours tells of them."""
         if self.servers is None:  # a thousand keepers that end at once would be too many clients
             self.servers = tmux_servers()
         below = {process.pid for process, _ in self.spared} | {p.pid for p in self.found}
-        found = [
-            self.process(pane)
-            for server in self.servers
-            if server not in below
-            for pane in self.children(server)
-            if self.opened(pane)
-        ]
-        return [pane for pane in found if pane and not self.spare_reason(pane, 0)]
+        found: list[Process] = []
+        for server in self.servers:
+            for pid in self.children(server) if server not in below else ():
+                pane = self.process(pid) if self.opened(server, pid) else None
+                if pane and not self.spare_reason(pane, 0):
+                    self.remember_pane(server, pid)
+                    found.append(pane)
+        return found
 
-    def opened(self, pane: int) -> bool:
+    def opened(self, server: int, pane: int) -> bool:
         """Whether the run opened this pane in a tmux server of another."""
         env = proc.environment_of(pane)
+        if "TMUX" not in env:  # it was replaced
+            env = self.environments.of(server, pane) or {}
         return panes.owns_pane(self.run, self.mark, {}, env, is_own_server=False)
+
+    def remember_pane(self, server: int, pane: int) -> None:
+        env = self.environments.of(server, pane) or {}
+        self.staying.add(server)
+        self.opened_there |= {(server, env["TMUX_PANE"])} if "TMUX_PANE" in env else set()
+
+    def daemons_elsewhere(self) -> list[Process]:
+        """What the run's panes in servers of others have let go of: it fell to who is above them,
+        and bears the run's mark."""
+        above = {one.pid for server in self.staying for one in proc.line_of(server)[1:]}
+        found = [self.process(pid) for one in above - {self.keeper} for pid in self.children(one)]
+        return [p for p in found if p and self.bears_mark(p.pid) and not self.spare_reason(p, 0)]
+
+    def bears_mark(self, pid: int) -> bool:
+        return proc.environment_of(pid).get("WINDOWID") == self.mark != ""
+
+    def close_panes(self) -> None:
+        """Closes the run's panes in servers that live on: a hook may start them again for ever."""
+        tmux_client.close_panes(self.opened_there)
+        self.opened_there.clear()
+
+    def settle(self) -> None:
+        """Waits until tmux servers have done what clients asked that have been killed since."""
+        for server in {*self.staying, *(self.servers or ())}:
+            tmux_client.settle(server)
 
     def other_keepers(self, session: int) -> list[Process]:
         """Keepers of other runs that share this session, and so the terminal."""
@@ -150,7 +215,9 @@ class Descendants:
 
     def others_left(self) -> bool:
         """Whether something of the run lives that is no child of ours, once no child is left."""
-        return bool(self.panes_elsewhere())
+        self.close_panes()
+        self.settle()
+        return bool(self.panes_elsewhere() or self.daemons_elsewhere())
 
     def note(self) -> None:
         """Remembers who lives, where the kernel does not: a keeper that adopts need not."""
@@ -167,6 +234,9 @@ class Descendants:
             self.calm = 0
             return False
         self.calm = 0 if self.walk() else self.calm + 1
+        if self.calm == CALM_LOOKS - 1:
+            self.close_panes()
+            self.settle()
         return self.calm >= CALM_LOOKS
 
 

@@ -3,8 +3,8 @@
 It is started by `python -I -S keeper.py RUNDIR [--detach] [--layer NAME DIRECTORY]`.
 
 Standard library only and no import of knell, because each agent has a keeper as long as it lives;
-besides this folder it uses proc.py, panes.py and cgroup.py of the folder os, and where it cannot
-adopt orphans also psutil (machine.py).
+besides this folder it uses proc.py, panes.py, tmux_client.py and cgroup.py of the folder os, and
+where it cannot adopt orphans also psutil (machine.py).
 It reads RUNDIR/launch, appends what it sees to RUNDIR/journal (journal.py), and finds the grace in
 RUNDIR/end when SIGTERM asks it to end the run (loop.py). If the run ends unasked, it writes down
 what may explain that (death_evidence.py) and RUNDIR/screen, what the pane showed last (screen.py).

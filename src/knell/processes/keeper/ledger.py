@@ -11,6 +11,7 @@ found, so the end of the run is never proven.
 import os
 import time
 
+import panes
 from descendants import CALM_LOOKS, Descendants
 from machine import proc
 from proc import Process, signal
@@ -94,6 +95,9 @@ class Ledger(Descendants):
         return self.found
 
     def take_in(self, stray: Process, helpers: list[Process]) -> None:
+        if self.is_from_others(stray):
+            self.spared.append((stray, panes.FROM_OTHERS))
+            return
         server = self.sight.again(stray.ppid)
         shared = server.pid if server and self.serves_others(server) else 0
         for pid, panes_of in self.sort(stray, shared, helpers):
@@ -134,7 +138,8 @@ class Ledger(Descendants):
         """Read once: who gets the stamp later, by a new program, was a member before."""
         if self.unstamped.get(process.pid) == birth_of(process):
             return False
-        if proc.environment_of(process.pid).get("KNELL_RUN") == self.run:
+        env = proc.environment_of(process.pid)
+        if env.get("KNELL_RUN") == self.run or env.get("WINDOWID") == self.mark:
             return True
         self.unstamped[process.pid] = birth_of(process)
         return False
@@ -147,11 +152,18 @@ class Ledger(Descendants):
         self.servers = sorted(self.sight.servers - ours)
         return super().panes_elsewhere() if self.stamps else []
 
-    def opened(self, pane: int) -> bool:
+    def is_own(self, server: Process) -> bool:
+        return self.is_member(server)
+
+    def daemons_elsewhere(self) -> list[Process]:
+        """They bear the run's mark, so that they are among the strays."""
+        return []
+
+    def opened(self, server: int, pane: int) -> bool:
         row = self.process(pane)
         if row is None or self.unopened.get(pane) == birth_of(row):
             return False
-        if super().opened(pane):
+        if super().opened(server, pane):
             return True
         self.unopened[pane] = birth_of(row)
         return False
@@ -196,6 +208,9 @@ class Ledger(Descendants):
         """Whether the last looks found something of the run."""
         found = bool(self.walk()) or self.peek()
         self.calm = 0 if found else self.calm + 1
+        if self.calm == CALM_LOOKS - 1:
+            self.close_panes()
+            self.settle()
         return self.calm < CALM_LOOKS
 
     def only_spared_left(self) -> bool:

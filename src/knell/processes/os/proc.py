@@ -19,7 +19,6 @@ COMMAND_LIMIT = 400  # characters
 PIECE = 65536  # bytes that are read at once
 LONGEST = 4096  # bytes; the kernel writes the line in one piece, of some hundred
 FIELDS = 22  # that must follow the name in /proc/PID/stat
-TMUX = "tmux: server"  # the title that tmux gives itself here
 DENIED = "permission denied"
 FIRST_PID_NAMESPACE = 4026531836  # its inode, on every Linux: all others are inside it
 FIRST_TIME_NAMESPACE = 4026531834

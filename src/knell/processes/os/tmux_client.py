@@ -1,0 +1,179 @@
+"""Asks a tmux server about its panes, where /proc does not tell, and closes panes in it.
+
+The keeper imports it too: standard library only, no import of knell.
+"""
+
+import _socket  # the same class as in socket, which costs more than all this
+import os
+import select
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    Told = Mapping[int, Mapping[str, str]]  # the environment that tmux gives, by a pane's pid
+
+SECONDS = 3.0  # that tmux may take to answer
+SETTLED = 1.0  # seconds that it may take to serve the clients before
+FRESH = 10.0  # seconds for which an answer holds
+AGAIN = 0.002  # seconds between two looks at a client that is exiting
+PIECE = 65_536  # bytes
+LISTENS = b" 00010000 "  # the flag of a listening socket in /proc/net/unix
+NEEDED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "HOME")  # not our stamp: tmux is not of the run
+SPLIT = "|"  # tmux shows tabs as something else
+
+
+class PaneEnvironments:
+    """What tmux gave to each pane: as /proc shows it, or as the server tells.
+
+    A program may replace its environment (`exec env -i`), or write its title over it, as servers
+    do; and what `pipe-pane` starts has that of the server, whoever asked for it."""
+
+    def __init__(
+        self, environment_of: "Callable[[int], Mapping[str, str]]", names: "tuple[str, ...]"
+    ) -> None:
+        self.environment_of = environment_of
+        self.names = names  # of the variables that the server is asked for
+        self.asked: dict[tuple[int, int], tuple[float, Mapping[str, str] | None]] = {}
+
+    def of(self, server: int, pane: int) -> "Mapping[str, str] | None":
+        """None if nobody tells."""
+        env = self.environment_of(pane)
+        inside = env.get("TMUX")
+        if inside and f",{server}," in inside:
+            return env
+        if inside and inside != self.environment_of(server).get("TMUX"):
+            return env  # it counts as another PID namespace does
+        at, known = self.asked.get((server, pane), (0.0, None))
+        if time.monotonic() - at > FRESH or not at:
+            told = told_of(server, self.names)
+            for one in {pane, *(told or ())}:
+                self.asked[server, one] = time.monotonic(), (told or {}).get(one)
+            known = self.asked[server, pane][1]
+        return known
+
+
+def socket_of(server: int) -> str:
+    """Where a server listens, as the kernel has it; empty if that is not told."""
+    try:
+        with open(f"/proc/{server}/net/unix", "rb") as file:  # of its network namespace
+            listed = [line.split(None, 7) for line in file if LISTENS in line]
+        paths = {b"socket:[%s]" % words[6]: words[-1] for words in listed if words[7:]}
+        for fd in os.listdir(f"/proc/{server}/fd"):
+            if found := paths.get(os.readlink(os.fsencode(f"/proc/{server}/fd/{fd}"))):
+                return os.fsdecode(found.rstrip(b"\n"))
+    except OSError:
+        pass
+    return ""
+
+
+def is_awake(server: int) -> bool:
+    """Whether a server can answer: an ending does not wait for a frozen one."""
+    try:
+        with open(f"/proc/{server}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"T", b"t", b"Z", b"X")
+    except OSError:
+        return not os.path.exists("/proc/self")  # it is gone; or nobody tells
+
+
+def told_of(server: int, names: "Iterable[str]") -> "Told | None":
+    """What tmux gives to the session that each pane is in; None if this server does not answer."""
+    names = ("TMUX_PANE", *names)
+    shown = ("#{pane_id}", *(f"#{{{name}}}" for name in names[1:]))
+    form = SPLIT.join(("#{pid}", "#{pane_pid}", *shown))
+    answer = ask(server, "list-panes", "-a", "-F", form)
+    if answer is None:
+        return None
+    found: dict[int, Mapping[str, str]] = {}
+    for line in answer.splitlines():
+        number, pane, *values = line.split(SPLIT)
+        if number != str(server):  # another one has taken its path, or another namespace counts
+            return None
+        if len(values) == len(names):
+            found[int(pane)] = {n: v for n, v in zip(names, values, strict=True) if v}
+    return found
+
+
+def close_panes(opened: "Iterable[tuple[int, str]]") -> None:
+    """Closes those of them that are still there, so that no hook starts them again."""
+    by_server: dict[int, set[str]] = {}
+    for server, pane in opened:
+        by_server.setdefault(server, set()).add(pane)
+    for server, panes in by_server.items():
+        told = told_of(server, ()) or {}
+        there = {one["TMUX_PANE"] for one in told.values()} & panes
+        words = [word for pane in sorted(there) for word in (";", "kill-pane", "-t", pane)]
+        if there:
+            ask(server, *words[1:])
+
+
+def settle(server: int) -> None:
+    """Returns when the server has served all clients that came before: it takes them in turn, and
+    hangs up on one that says nothing. So what a killed client has asked for is done, or is not."""
+    if not is_awake(server):
+        return
+    asked = _socket.socket(_socket.AF_UNIX)
+    try:
+        asked.settimeout(SETTLED)
+        asked.connect(os.fsencode(socket_of(server)))
+        asked.shutdown(_socket.SHUT_WR)
+        asked.recv(1)
+    except OSError:
+        pass  # it hangs, or cannot be reached
+    finally:
+        asked.close()
+
+
+def ask(server: int, *words: str) -> str | None:
+    """What the command prints; None if it fails or takes too long.
+
+    Only of a server of this user: a server may have its clients execute what it likes."""
+    socket = socket_of(server) if is_awake(server) else ""
+    try:
+        if os.stat(socket).st_uid != os.getuid():
+            return None
+        inlet, outlet = os.pipe()
+    except OSError:
+        return None
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_DUP2, outlet, 1),
+    ]
+    env = {name: os.environ[name] for name in NEEDED if name in os.environ}
+    try:
+        argv = ["tmux", "-u", "-S", socket, *words]
+        client = os.posix_spawnp(argv[0], argv, env, file_actions=actions)
+    except OSError:
+        os.close(inlet)
+        return None
+    finally:
+        os.close(outlet)
+    until = time.monotonic() + SECONDS
+    text = read_to_end(inlet, until)
+    os.close(inlet)
+    status = exit_status(client, until)
+    return os.fsdecode(text) if status == 0 else None
+
+
+def read_to_end(inlet: int, until: float) -> bytes:
+    text = b""
+    while (left := until - time.monotonic()) > 0:
+        if select.select([inlet], [], [], left)[0]:
+            part = os.read(inlet, PIECE)
+            if not part:
+                break
+            text += part
+    return text
+
+
+def exit_status(client: int, until: float) -> int:
+    """Of a client that has closed its output, and so is exiting; after that time it is killed."""
+    while time.monotonic() < until:
+        pid, status = os.waitpid(client, os.WNOHANG)
+        if pid:
+            return status
+        select.select([], [], [], AGAIN)
+    os.kill(client, 9)  # unless it has exited: then this changes nothing
+    return os.waitpid(client, 0)[1]
