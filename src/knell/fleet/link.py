@@ -182,7 +182,8 @@ class Link:
         known = self.host.known_order(row["id"])
         if known and known.body != row["body"]:
             why = OrderRefusal(Code.ORDER_REPLAYED, "the order came before, with another text")
-            self.unsaid[row["id"]] = Finished(row["id"], "refused", refusal_answer(why))
+            said = {"error": {"code": str(why.code), "message": why.why, "hint": ""}}
+            self.unsaid[row["id"]] = Finished(row["id"], "refused", said)
             self.host.refuse(row["id"], row["body"], why)
             return
         if known and known.state != "taken":  # done before, by a database that has forgotten it
@@ -255,7 +256,3 @@ def channel(host: str) -> str:
     from hashlib import md5
 
     return f"knell_{md5(host.encode(), usedforsecurity=False).hexdigest()}"
-
-
-def refusal_answer(why: OrderRefusal) -> dict[str, Any]:
-    return {"error": {"code": str(why.code), "message": why.why, "hint": ""}}

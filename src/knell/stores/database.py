@@ -104,7 +104,8 @@ def _make_private(path: str) -> None:
         what = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
         raise StoreFailed(f"{path} is {what}, not a database", f"move it aside, or {ELSEWHERE}")
     if 0 < found.st_size < SMALLEST:
-        raise not_a_database(path)  # SQLite treats a file of one byte as an empty database
+        # SQLite would treat a file of one byte as an empty database.
+        raise _failed(*_SQLITE[sqlite3.SQLITE_NOTADB], path, "")
     if found.st_mode & 0o077 and found.st_uid == os.geteuid():
         for name in (path, path + "-wal", path + "-shm"):
             try:
@@ -235,10 +236,6 @@ def store_failure(path: str, error: Exception) -> StoreFailed:
         hint = _SYSTEM.get(error.errno or 0, ELSEWHERE)
         return _failed("{path} cannot be used ({error})", hint, path, error.strerror or str(error))
     return damaged(path, "unreadable text")  # SQLite quotes it in its error message
-
-
-def not_a_database(path: str) -> StoreFailed:
-    return _failed(*_SQLITE[sqlite3.SQLITE_NOTADB], path, "")
 
 
 def damaged(path: str, why: str) -> StoreFailed:

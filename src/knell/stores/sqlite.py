@@ -53,7 +53,7 @@ class Transactions:
         self._hurried_until, self._patience = 0.0, PATIENCE
         try:
             self.db, self._refusal = _opened(self._path)
-            self._file = self._file_now()
+            self._file_then = self._file_now()
         except CAUGHT as error:
             raise store_failure(self._path, error) from error
 
@@ -153,7 +153,7 @@ class Transactions:
     def _check_writable(self) -> None:
         if self._refusal is not None:
             raise self._refusal
-        if self._file_now() != self._file:
+        if self._file_now() != self._file_then:
             raise StoreFailed(
                 f"{self._path} was moved or deleted while it was in use",
                 "put it back, or run the command again and it is restored from the run directories",
@@ -262,31 +262,17 @@ def _storable(value: Value) -> str | bytes | int | None:
     return str(text) if text.isascii() else records.plain(text)
 
 
-class SqliteStore(Store):
-    """One part for each subject, all on the same connection. Each is imported and made when it is
+class SqliteStore(Transactions, Store):
+    """One part for each subject, all on this connection. Each is imported and made when it is
     first asked for, from the module of its name; stores/__init__.py has their types.
 
     Each method of a part is one transaction: all of it happens, or StoreFailed is raised.
     """
 
-    def __init__(self, path: str, *, now: Callable[[], str]) -> None:
-        self._file = Transactions(path, now)
-
     def __getattr__(self, name: str) -> Any:
         if name not in Store.__annotations__:
             raise AttributeError(name)
         module = import_module(f"knell.stores.{name}")
-        part = getattr(module, "Sqlite" + name.title().replace("_", ""))(self._file)
+        part = getattr(module, "Sqlite" + name.title().replace("_", ""))(self)
         setattr(self, name, part)
         return part
-
-    def close(self) -> None:
-        self._file.close()
-
-    def check(self) -> None:
-        """StoreFailed unless every page can be read and one can be written; changes nothing."""
-        self._file.check()
-
-    def back_up(self) -> None:
-        """Copies the whole store into the newest of two backups beside it."""
-        self._file.back_up()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from knell.core.agent import checked_name
 from knell.core.authority import Deed
 from knell.core.codes import Code
 from knell.core.ending_steps import Case
@@ -51,9 +50,6 @@ def create(
     """A new team. An agent that makes one leads it, unless it names another leader; a team that a
     person makes without a leader is led by the operator."""
     take_in_journals(world)
-    checked_name(name, "team")
-    if topology not in set(Topology):
-        raise BadRequest(f"'{topology}' is no topology", f"use {' or '.join(Topology)}")
     if len(description) > LONGEST_DESCRIPTION:
         raise BadRequest("the description is too long", f"at most {LONGEST_DESCRIPTION} characters")
     who = asker(world)
