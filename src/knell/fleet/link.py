@@ -19,7 +19,7 @@ from knell.core.ports.fleet import Beginning, Finished, LocalHost, StoredOrder
 from knell.fleet.keys import is_signed, public_of, sign
 from knell.fleet.private_files import Credentials, FleetFiles, trusted_keys
 from knell.fleet.publish import Publisher, is_poison
-from knell.fleet.schema import checked_schema, explained
+from knell.fleet.schema import check_schema, explained
 from knell.fleet.wire import STATEMENT, Wire, WireFailed, storable
 
 LEASE, POLL, LOOK = 10.0, 5.0, 0.5  # seconds: sign of life, missed notifications, own changes
@@ -101,7 +101,7 @@ class Link:
             self.incarnation = f"{began.boot}:{uuid.uuid4().hex[:12]}"
         wire = Wire(self.given.conninfo, self.deadline, self.deadline)
         try:
-            checked_schema(wire, self.given.fleet)  # before anybody takes this host for linked
+            check_schema(wire, self.given.fleet)  # before anybody takes this host for linked
             answer = self._hello(wire, began)
             if answer.get("event_seq", 0) > max(self.host.newest()[0], began.start_event):
                 # This store was put back from an older copy: its numbers would be taken for old.

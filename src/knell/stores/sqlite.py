@@ -264,7 +264,7 @@ def _storable(value: Value) -> str | bytes | int | None:
 
 class SqliteStore(Transactions, Store):
     """One part for each subject, all on this connection. Each is imported and made when it is
-    first asked for, from the module of its name; stores/__init__.py has their types.
+    first asked for, from the module of its name; `Store` has their types.
 
     Each method of a part is one transaction: all of it happens, or StoreFailed is raised.
     """
