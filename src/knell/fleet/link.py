@@ -9,6 +9,7 @@ import random
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from knell.core.codes import Code
@@ -76,10 +77,8 @@ class Link:
 
     def close(self) -> None:
         if self.wire:
-            try:
+            with suppress(WireFailed):
                 self.wire.call("SELECT knell.bye($1)", self.incarnation, seconds=2.0)
-            except WireFailed:
-                pass
             self.wire.close()
             self.wire = None
 

@@ -51,8 +51,7 @@ class PostgresFleet:
 
     def call(self, statement: str, *values: Any) -> Any:
         """The first column of the first row, read as JSON."""
-        text = self.text(statement, *values)
-        return None if text is None else json.loads(text)
+        return json.loads(self.text(statement, *values) or "null")
 
     def text(self, statement: str, *values: Any) -> str | None:
         fresh = self._wire is None

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from knell.core.errors import StoreFailed
 from knell.core.ports.store import Restored
@@ -19,11 +19,8 @@ def rebuild(path: str, now: Callable[[], str], fill: Callable[[SqliteStore], Res
     new = f"{path}.new-{os.urandom(4).hex()}"
     try:
         used = any(_is_good_copy(f"{path}.backup-{which}", new, now) for which in ("1", "2"))
-        store = SqliteStore(new, now=now)
-        try:
+        with closing(SqliteStore(new, now=now)) as store:
             restored = fill(store)
-        finally:
-            store.close()
         if os.path.exists(path):  # an empty file, which holds nothing
             os.replace(new, path)
         else:
@@ -41,12 +38,9 @@ def _is_good_copy(backup: str, new: str, now: Callable[[], str]) -> bool:
     try:
         shutil.copyfile(backup, new)
         os.chmod(new, 0o600)
-        store = SqliteStore(new, now=now)
-        try:
+        with closing(SqliteStore(new, now=now)) as store:
             store.check()
             store.runs.newest()
-        finally:
-            store.close()
     except (FileNotFoundError, StoreFailed):
         with suppress(FileNotFoundError):
             os.unlink(new)

@@ -58,10 +58,8 @@ class Transactions:
             raise store_failure(self._path, error) from error
 
     def close(self) -> None:
-        try:
+        with self.reading():
             self.db.close()
-        except CAUGHT as error:
-            raise store_failure(self._path, error) from error
 
     def all(self, query: str, make: Make[T], *values: Value, **named: Value) -> list[T]:
         """What the query finds, each row made into a record."""

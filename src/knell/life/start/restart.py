@@ -21,7 +21,7 @@ from knell.life.base.conversation import find_conversation
 from knell.life.base.restart_plans import RESTART, in_hand, make_plan
 from knell.life.base.targets import Crowd, Picture
 from knell.life.end.stop import StopWish, stop
-from knell.life.start.confirm_resume import Continuation, HowStarted, confirm_resume, warnings_of
+from knell.life.start.confirm_resume import Continuation, HowStarted, confirm_resume
 from knell.life.start.spawn import (
     Spawned,
     StartOptions,
@@ -136,8 +136,7 @@ def start_again(world: World, agent: Agent, last: Run, again: Again) -> tuple[Sp
     spawned = start(world, agent, argv, StartOptions(session, stay=stay), after)
     warnings = ()
     if goes_on and again.by_hand:
-        verdict = confirm_resume(world, spawned, kind, HowStarted())
-        warnings = warnings_of(verdict, world, spawned, kind)
+        verdict, warnings = confirm_resume(world, spawned, kind, HowStarted())
         goes_on = verdict is not Continuation.FRESH
     noted = world.steps.note_started(spawned.agent, spawned.run, fresh=not goes_on)
     return spawned._replace(warnings=(*warnings, *noted)), goes_on

@@ -1,6 +1,7 @@
 """Teams: made, shown, joined, left and dissolved; and what a leader may do to members."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from knell.core.authority import Deed
@@ -140,10 +141,8 @@ def dissolve_after(world: World, cases: list[Case]) -> list[Case]:
     ended = {case.run.agent for case in cases}
     for team in world.store.teams.teams():
         if team.leader in ended and not team.dissolved_at:
-            try:
+            with suppress(NoSuchTeam):  # another process was faster
                 world.store.teams.dissolve(team.name)
-            except NoSuchTeam:
-                continue  # another process was faster
     return cases
 
 
