@@ -191,11 +191,11 @@ def test_T23_T24_C28_a_shared_server_is_free_when_its_last_run_ends(house: House
     assert all(store.backends.use("s-1", agent.run.id) for agent in (wendy, wanda))
     assert kill_agent(house, boss, force=True).success
     assert [s.runs for s in store.backends.all()] == [(wanda.run.id,)]
-    assert store.backends.unused() == []
+    assert [s.id for s in store.backends.all() if not s.runs] == []
     boss.asks("ask", "wanda")
     wanda.leaves()
     gone(house, "wanda")
-    assert [s.id for s in store.backends.unused()] == ["s-1"]
+    assert [s.id for s in store.backends.all() if not s.runs] == ["s-1"]
 
 
 # -- what is refused -------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def scanned(house: House, sql: str) -> set[str]:
     """The tables of history that SQLite would read from end to end for this."""
     store = house.knell.world.store
     assert isinstance(store, SqliteStore)
-    plan = [row[-1] for row in store._file.db.execute(f"EXPLAIN QUERY PLAN {sql}")]
+    plan = [row[-1] for row in store.db.execute(f"EXPLAIN QUERY PLAN {sql}")]
     found = {match[1] for step in plan if (match := SCAN.match(step))}
     return {ALIASES.get(name, name) for name in found} & set(HISTORY)
 

@@ -12,7 +12,7 @@ def statements(house: House) -> Iterator[list[str]]:
     """Every statement that this house's store is given meanwhile, in one line each."""
     store = house.knell.world.store
     assert isinstance(store, SqliteStore)
-    db, told = store._file.db, []
+    db, told = store.db, []
     db.set_trace_callback(lambda sql: told.append(" ".join(sql.split())))
     try:
         yield told

@@ -15,6 +15,10 @@ def over(store: Store, run: str = "run-1") -> None:
     store.endings.end(last, a_receipt(last), ())
 
 
+def unused(store: Store) -> list[Backend]:
+    return [server for server in store.backends.all() if not server.runs]
+
+
 # -- tokens ------------------------------------------------------------------------------------
 
 
@@ -85,16 +89,16 @@ def test_T23_T24_G37_a_server_is_used_as_long_as_a_live_run_uses_it(store: Store
     server = store.backends.add(SERVER)
     running(store)
     running(store, "run-2", "bo", 4_100)
-    assert store.backends.unused() == [server]
+    assert unused(store) == [server]
     for run in ("run-1", "run-2", "run-1"):
         assert store.backends.use("s1", run)
     assert store.backends.all() == [server._replace(runs=("run-1", "run-2"))]
     over(store)
     assert store.backends.all()[0].runs == ("run-2",)
-    assert store.backends.unused() == []
+    assert unused(store) == []
     assert not store.backends.retire("s1")
     over(store, "run-2")
-    assert store.backends.unused() == [server]
+    assert unused(store) == [server]
 
 
 def test_a_new_server_is_used_from_the_beginning(store: Store) -> None:
@@ -132,7 +136,7 @@ def test_a_retired_server_takes_nobody_in(store: Store) -> None:
     assert store.backends.retire("s1")
     assert store.backends.retire("s1")  # who finds it so may finish it
     assert not store.backends.use("s1", "run-1")
-    assert [server.id for server in store.backends.unused()] == ["s1"]
+    assert [server.id for server in unused(store)] == ["s1"]
     newer = store.backends.add(SERVER._replace(id="s2"))
     assert newer.id == "s2"
     assert store.backends.drop("s1")

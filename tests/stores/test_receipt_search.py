@@ -21,10 +21,10 @@ def crowded(store: Store) -> SqliteStore:
     assert isinstance(store, SqliteStore)
     for number in range(20):
         live_and_end(store, f"agent-{number:05}", f"run-{number:05}", tag=f"tag-{number}")
-    with store._file.writing("PRAGMA synchronous = OFF"):
+    with store.writing("PRAGMA synchronous = OFF"):
         for number in range(20, MANY):
             like = f"{number % 20:05}", f"{number:05}"
-            store._file.execute(
+            store.execute(
                 "INSERT INTO receipts (run, at, data, words, worktree) SELECT run, at, data,"
                 " replace(words, ?, ?), worktree FROM receipts WHERE id = ?",
                 *like, number % 20 + 1,
@@ -48,21 +48,21 @@ def steps_of(store: SqliteStore, *words: str) -> int:
         counted[0] += 1
         return 0
 
-    store._file.db.set_progress_handler(count, 1)
+    store.db.set_progress_handler(count, 1)
     try:
         store.endings.search(ReceiptQuery(words))
     finally:
-        store._file.db.set_progress_handler(None, 1)
+        store.db.set_progress_handler(None, 1)
     return counted[0]
 
 
 def plan_of(store: SqliteStore, *words: str) -> list[str]:
     asked: list[str] = []
-    store._file.db.set_trace_callback(asked.append)
+    store.db.set_trace_callback(asked.append)
     store.endings.search(ReceiptQuery(words))
-    store._file.db.set_trace_callback(None)
+    store.db.set_trace_callback(None)
     [query] = asked
-    return [row[-1] for row in store._file.db.execute(f"EXPLAIN QUERY PLAN {query}")]
+    return [row[-1] for row in store.db.execute(f"EXPLAIN QUERY PLAN {query}")]
 
 
 def test_it_reads_one_table_in_its_own_order(crowded: SqliteStore) -> None:
@@ -119,6 +119,6 @@ def test_a_receipt_of_an_earlier_knell_is_read(store: Store) -> None:
     live_and_end(store, "ada", "run-1")
     before = store.endings.receipt("run-1")
     assert before
-    with store._file.writing("PRAGMA synchronous = OFF"):
-        store._file.execute("UPDATE receipts SET data = ?", json.dumps(before.to_json()))
+    with store.writing("PRAGMA synchronous = OFF"):
+        store.execute("UPDATE receipts SET data = ?", json.dumps(before.to_json()))
     assert store.endings.receipt("run-1") == before

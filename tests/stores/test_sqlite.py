@@ -140,7 +140,7 @@ def test_readers_do_not_wait_for_a_writer(db: Path, store: SqliteStore) -> None:
 
 def test_only_what_must_outlast_a_power_cut_waits_for_the_disk(store: SqliteStore) -> None:
     def safety() -> int:
-        return store._file.db.execute("PRAGMA synchronous").fetchone()[0]
+        return store.db.execute("PRAGMA synchronous").fetchone()[0]
 
     normal, full = 1, 2
     run = a_run(process=a_process(), ending=KILLED)

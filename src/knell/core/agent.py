@@ -1,6 +1,8 @@
 """The durable identity of an agent, and what it may be called."""
 
 import re
+from collections.abc import Collection, Iterable
+from itertools import count
 from typing import NamedTuple
 
 from knell.core.errors import BadRequest
@@ -58,10 +60,11 @@ def proposed_name(name: str) -> str:
 
 def next_name(kind: str, taken: frozenset[str]) -> str:
     """`claude-1`, `claude-2`, …: the first number that no agent ever had."""
-    number = 1
-    while f"{kind}-{number}" in taken:
-        number += 1
-    return f"{kind}-{number}"
+    return first_free((f"{kind}-{number}" for number in count(1)), taken)
+
+
+def first_free(names: Iterable[str], taken: Collection[str]) -> str:
+    return next(name for name in names if name not in taken)
 
 
 def derived_session_name(workspace: str, kind: str) -> str:

@@ -1,6 +1,7 @@
 """How knell's MCP server is named to an agent program: in its settings, or for one start alone."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from knell.core.environment import TOKEN
@@ -46,6 +47,28 @@ def started_document(
         return {"mcpServers": {"knell": {**first, **server.started_only(program), **more}}}
 
     return document
+
+
+def reached_document(
+    url: str, token: str, started: Mapping[str, str] = {}, **reached: str
+) -> Callable[[McpServer], dict[str, Any]]:
+    """The usual settings, for a program that takes the token from its environment as `token` says.
+    `url`: its word for an address; `started` and `reached`: what else it wants to be told."""
+
+    def document(server: McpServer) -> dict[str, Any]:
+        entry: dict[str, Any] = {**started, **server.started()}
+        if server.address:
+            entry = {**reached, url: server.address, "headers": bearer(token)}
+        return {"mcpServers": {"knell": entry}}
+
+    return document
+
+
+def json_option(
+    option: str, document: Callable[[McpServer], dict[str, Any]]
+) -> Callable[[McpServer], tuple[str, ...]]:
+    """For a program that takes the document itself behind that option."""
+    return lambda server: (option, json.dumps(document(server)))
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ import random
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from knell.core.codes import Code
@@ -19,7 +20,7 @@ from knell.core.ports.fleet import Beginning, Finished, LocalHost, StoredOrder
 from knell.fleet.keys import is_signed, public_of, sign
 from knell.fleet.private_files import Credentials, FleetFiles, trusted_keys
 from knell.fleet.publish import Publisher, is_poison
-from knell.fleet.schema import checked_schema, explained
+from knell.fleet.schema import check_schema, explained
 from knell.fleet.wire import STATEMENT, Wire, WireFailed, storable
 
 LEASE, POLL, LOOK = 10.0, 5.0, 0.5  # seconds: sign of life, missed notifications, own changes
@@ -76,10 +77,8 @@ class Link:
 
     def close(self) -> None:
         if self.wire:
-            try:
+            with suppress(WireFailed):
                 self.wire.call("SELECT knell.bye($1)", self.incarnation, seconds=2.0)
-            except WireFailed:
-                pass
             self.wire.close()
             self.wire = None
 
@@ -101,7 +100,7 @@ class Link:
             self.incarnation = f"{began.boot}:{uuid.uuid4().hex[:12]}"
         wire = Wire(self.given.conninfo, self.deadline, self.deadline)
         try:
-            checked_schema(wire, self.given.fleet)  # before anybody takes this host for linked
+            check_schema(wire, self.given.fleet)  # before anybody takes this host for linked
             answer = self._hello(wire, began)
             if answer.get("event_seq", 0) > max(self.host.newest()[0], began.start_event):
                 # This store was put back from an older copy: its numbers would be taken for old.
@@ -182,7 +181,8 @@ class Link:
         known = self.host.known_order(row["id"])
         if known and known.body != row["body"]:
             why = OrderRefusal(Code.ORDER_REPLAYED, "the order came before, with another text")
-            self.unsaid[row["id"]] = Finished(row["id"], "refused", refusal_answer(why))
+            said = {"error": {"code": str(why.code), "message": why.why, "hint": ""}}
+            self.unsaid[row["id"]] = Finished(row["id"], "refused", said)
             self.host.refuse(row["id"], row["body"], why)
             return
         if known and known.state != "taken":  # done before, by a database that has forgotten it
@@ -255,7 +255,3 @@ def channel(host: str) -> str:
     from hashlib import md5
 
     return f"knell_{md5(host.encode(), usedforsecurity=False).hexdigest()}"
-
-
-def refusal_answer(why: OrderRefusal) -> dict[str, Any]:
-    return {"error": {"code": str(why.code), "message": why.why, "hint": ""}}

@@ -14,7 +14,7 @@ from knell.core.ports.fleet import FleetEvent, HostView, OrderView
 from knell.fleet.keys import public_of, sign
 from knell.fleet.known_hosts import KnownHosts, is_proven_receipt, proven_order, unsigned
 from knell.fleet.private_files import Credentials
-from knell.fleet.schema import FORBIDDEN, checked_schema, explained
+from knell.fleet.schema import FORBIDDEN, check_schema, explained
 from knell.fleet.wire import Wire, WireFailed
 
 FIRST_LOOK, LONGEST_LOOK = 0.03, 0.25  # seconds between two looks for answers
@@ -35,7 +35,6 @@ class OrderWish(NamedTuple):
     target: FarTarget
     options: dict[str, Any]
     expires_in: float  # seconds
-    with_ended: bool = False  # it may mean an agent that has ended
 
 
 class PostgresFleet:
@@ -52,8 +51,7 @@ class PostgresFleet:
 
     def call(self, statement: str, *values: Any) -> Any:
         """The first column of the first row, read as JSON."""
-        text = self.text(statement, *values)
-        return None if text is None else json.loads(text)
+        return json.loads(self.text(statement, *values) or "null")
 
     def text(self, statement: str, *values: Any) -> str | None:
         fresh = self._wire is None
@@ -72,7 +70,7 @@ class PostgresFleet:
     def _connected(self) -> Wire:
         wire = Wire(self.given.conninfo)
         try:
-            checked_schema(wire, self.given.fleet)
+            check_schema(wire, self.given.fleet)
         except BaseException:
             wire.close()
             raise

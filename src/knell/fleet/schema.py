@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from knell.core.codes import Code
 from knell.core.errors import FleetFailed
@@ -112,9 +112,9 @@ def bring_up_to_date(wire: Wire) -> Schema:
 # -- for hosts and operators, who may only call its functions ------------------------------------
 
 
-def checked_schema(wire: Wire, fleet: str) -> dict[str, Any]:
-    """What the database says of its schema; FleetFailed for one that is older, half applied, newer,
-    somebody else's or another fleet's."""
+def check_schema(wire: Wire, fleet: str) -> None:
+    """FleetFailed for a schema that is older, half applied, newer, somebody else's or another
+    fleet's."""
     try:
         found = wire.call("SELECT knell.schema_of()")
     except WireFailed as error:
@@ -132,7 +132,6 @@ def checked_schema(wire: Wire, fleet: str) -> dict[str, Any]:
     if found["fleet"] != fleet:
         why = "the database is another fleet's than the one that was joined"
         raise _unusable(why, "knell fleet join URL")
-    return found
 
 
 def explained(error: WireFailed) -> FleetFailed:

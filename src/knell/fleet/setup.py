@@ -121,7 +121,9 @@ def join(url: str, files: FleetFiles, wish: JoinWish) -> Joined:
         schema = known_schema(wire)
         mine = _own_role(wire)
         if mine is None:
-            _check_unheard(wire, host)
+            if is_heard(wire, host):
+                why = f"host '{host}' has joined and is heard: it would lose its password"
+                raise Refused(why, "choose another name: --as NAME", code=Code.HOST_TAKEN)
             role, where = _login(
                 wire, url, f"knell_h_{host}", "knell_host", "hosts", certificate=wish.certificate
             )
@@ -174,12 +176,6 @@ def _register(wire: Wire, host: str, role: str) -> None:
         " ON CONFLICT (name) DO UPDATE SET left_at = NULL, incarnation = '', backend = 0",
         host, role,
     )  # fmt: skip
-
-
-def _check_unheard(wire: Wire, host: str) -> None:
-    if is_heard(wire, host):
-        why = f"host '{host}' has joined and is heard: it would lose its password"
-        raise Refused(why, "choose another name: --as NAME", code=Code.HOST_TAKEN)
 
 
 def _login(

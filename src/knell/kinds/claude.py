@@ -3,14 +3,13 @@
 import json
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 from knell.core import telling
 from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
 from knell.core.hooks.entries import Hooks
 from knell.core.kind import UUID, Helper, Kind
-from knell.core.mcp_client import McpClient, McpServer, bearer
+from knell.core.mcp_client import McpClient, McpServer, reached_document
 from knell.core.stall.signs import Turn
 from knell.core.stall.turns import Record, inner, objects
 from knell.core.telling import SCRIPT, Telling, TellRequest
@@ -152,11 +151,7 @@ def said(record: Record) -> str:
     return "" if text.startswith((*_NO_PROMPT, _INTERRUPTED)) else text
 
 
-def _document(server: McpServer) -> dict[str, Any]:
-    entry: dict[str, Any] = {"type": "stdio", **server.started()}
-    if server.address:
-        entry = {"type": "http", "url": server.address, "headers": bearer(f"${{{TOKEN}}}")}
-    return {"mcpServers": {"knell": entry}}
+_document = reached_document("url", f"${{{TOKEN}}}", {"type": "stdio"}, type="http")
 
 
 def _option(server: McpServer) -> tuple[str, ...]:

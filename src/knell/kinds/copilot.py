@@ -3,19 +3,12 @@
 A node launcher and the native program.
 """
 
-import json
-
 from knell.core.arguments import Flags
 from knell.core.kind import UUID, Kind
-from knell.core.mcp_client import McpClient, McpServer, started_document
+from knell.core.mcp_client import McpClient, json_option, started_document
 
 # As `copilot mcp add` writes it.
 _document = started_document("copilot", type="local", tools=["*"])
-
-
-def _option(server: McpServer) -> tuple[str, ...]:
-    """From its help."""
-    return ("--additional-mcp-config", json.dumps(_document(server)))
 
 
 KIND = Kind(
@@ -84,5 +77,9 @@ KIND = Kind(
     busy_in_answers=True,
     # A numbered answer under the cursor, in a box; the prompt is not drawn meanwhile.
     asks=(r"(?m)^│ \u276f \d+\. [^\n│]*(?![\s\S]*^\u276f)",),
-    mcp=McpClient("~/.copilot/mcp-config.json", _document, args=_option),
+    mcp=McpClient(
+        "~/.copilot/mcp-config.json",
+        _document,
+        args=json_option("--additional-mcp-config", _document),  # from its help
+    ),
 )

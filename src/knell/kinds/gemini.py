@@ -7,14 +7,13 @@ for. A signal must reach the child.
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
 from knell.core.hooks.entries import Hooks
 from knell.core.json_lines import records_of
 from knell.core.kind import UUID, Kind
-from knell.core.mcp_client import McpClient, McpServer, bearer
+from knell.core.mcp_client import McpClient, reached_document
 from knell.core.stall.signs import Turn
 from knell.core.stall.turns import Record, objects
 from knell.core.telling import BEGAN, Telling, TellRequest
@@ -111,13 +110,6 @@ TYPED_LOG = TypedLog(
     moves=("/resume", "/chat"),
     aside=".*.bak",
 )
-
-
-def _document(server: McpServer) -> dict[str, Any]:
-    entry = server.started()
-    if server.address:
-        entry = {"httpUrl": server.address, "headers": bearer(f"${TOKEN}")}
-    return {"mcpServers": {"knell": entry}}
 
 
 KIND = Kind(
@@ -230,6 +222,6 @@ KIND = Kind(
         expands=True,
         named=True,
     ),
-    mcp=McpClient("~/.gemini/settings.json", _document),
+    mcp=McpClient("~/.gemini/settings.json", reached_document("httpUrl", f"${TOKEN}")),
     skills=("GEMINI_CLI_HOME", ".gemini/skills", ".gemini/skills"),
 )

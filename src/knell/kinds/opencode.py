@@ -43,23 +43,28 @@ def tell(start: TellRequest) -> Telling:
     """By a plugin of this run alone, which loads beside the user's: one of the terminal interface,
     or of the server where there is none. The former does not make the start wait; the latter does,
     on the first start of a version, for what opencode installs into its folder of settings."""
-    from knell.kinds import _opencode_plugin as plugins  # read at a start only
-
     words = start.argv[1:]
     if words[:1] and words[0] in SUBCOMMANDS:
         return Telling(start.argv, start.env)
     if words[:1] == ("run",) or "--mini" in words:
         text = start.env.get(CONFIG) or "{}"
         changed = _with_plugin(text, start.rundir, "tell-server.js")
-        files = (("tell-server.js", plugins.SERVER),)
+        files = (("tell-server.js", _plugin("server.js")),)
         env = {**start.env, CONFIG: changed} if changed else start.env
         return Telling(start.argv, env, files if changed else ())
     theirs = start.env.get(TUI_CONFIG)
     changed = _with_plugin(_absolute(start, theirs) if theirs else "{}", start.rundir, "tell.js")
     if not changed:
         return Telling(start.argv, start.env)
-    files = (("tell.js", plugins.TUI), ("tui.json", changed))
+    files = (("tell.js", _plugin("tui.js")), ("tui.json", changed))
     return Telling(start.argv, {**start.env, TUI_CONFIG: f"{start.rundir}/tui.json"}, files)
+
+
+def _plugin(name: str) -> str:
+    from pathlib import Path  # needed at a start only
+
+    folder = Path(__file__).with_name("opencode_plugin")
+    return "\n".join((folder / part).read_text("utf-8") for part in ("note.js", name))
 
 
 def _with_plugin(text: str, rundir: str, name: str) -> str:

@@ -3,19 +3,12 @@
 Two node processes: a launcher and its child.
 """
 
-import json
-
 from knell.core.arguments import Flags
 from knell.core.kind import UUID, Kind
-from knell.core.mcp_client import McpClient, McpServer, started_document
+from knell.core.mcp_client import McpClient, json_option, started_document
 from knell.kinds.claude import dashed
 
 _document = started_document("qwen")  # as `qwen mcp add` writes it
-
-
-def _option(server: McpServer) -> tuple[str, ...]:
-    """From its help."""
-    return ("--mcp-config", json.dumps(_document(server)))
 
 
 KIND = Kind(
@@ -66,5 +59,5 @@ KIND = Kind(
     busy_in_answers=True,
     # A numbered answer under the cursor (U+203A), in a box; the prompt is not drawn meanwhile.
     asks=(r"(?m)^ *│ \u203a \d+\. [^\n│]*(?![\s\S]*^>  )",),
-    mcp=McpClient("~/.qwen/settings.json", _document, args=_option),
+    mcp=McpClient("~/.qwen/settings.json", _document, args=json_option("--mcp-config", _document)),
 )

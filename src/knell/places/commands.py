@@ -100,18 +100,14 @@ def ask(argv: Sequence[str], env: Mapping[str, str], timeout: float) -> Answer:
     deadline = time.monotonic() + timeout
     out, out_child = os.pipe()
     err, err_child = os.pipe()
+    children = ((out_child, _STDOUT), (err_child, _STDERR))
     try:
-        outlets: list[FileAction] = [(os.POSIX_SPAWN_DUP2, out_child, _STDOUT)]
-        outlets.append((os.POSIX_SPAWN_DUP2, err_child, _STDERR))
-        pid = start(argv, env, outlets, new_session=False)
-    except PlaceFailed:
-        os.close(out)
-        os.close(err)
-        raise
-    finally:
-        os.close(out_child)
-        os.close(err_child)
-    try:
+        try:
+            outlets = [(os.POSIX_SPAWN_DUP2, child, fd) for child, fd in children]
+            pid = start(argv, env, outlets, new_session=False)
+        finally:
+            os.close(out_child)
+            os.close(err_child)
         texts = _read_all((out, err), deadline)
         code = reaped(pid, deadline)
     finally:

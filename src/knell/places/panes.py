@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -53,8 +53,6 @@ class Panes(ABC):
         self._patience = AnswerTimeout(timeout)
 
     @abstractmethod
-    def look(self, place: Place, run: str) -> PaneSighting: ...
-    @abstractmethod
     def _find(self, place: Place) -> PaneSighting:
         """The pane, whichever run has it."""
 
@@ -67,6 +65,9 @@ class Panes(ABC):
     @abstractmethod
     def _by_hand(self, place: Place, command: str) -> tuple[str, ...]:
         """What a person can run to give the terminal that command for the pane."""
+
+    def look(self, place: Place, run: str) -> PaneSighting:
+        return self._find(place)
 
     def attach_command(self, place: Place) -> tuple[str, ...]:
         return self._by_hand(place, self.show_pane)
@@ -105,16 +106,13 @@ class Panes(ABC):
                 self._kill(place)
             except PlaceFailed as error:  # a terminal whose last pane goes may not answer any more
                 refusal = str(error)
-            seen = _until_absent(lambda: self.look(place, run), self._timeout)
+            # A closed pane stays listed for a moment, and its server may end with it.
+            deadline = time.monotonic() + self._timeout
+            seen = self.look(place, run)
+            while not isinstance(seen, Absent) and time.monotonic() < deadline:
+                pause(0.01)
+                seen = self.look(place, run)
         return closing(place, seen, self._by_hand(place, self.kill_pane), refusal)
-
-
-def _until_absent(look: Callable[[], PaneSighting], timeout: float) -> PaneSighting:
-    """The last look: a closed pane stays listed for a moment, and its server may end with it."""
-    deadline = time.monotonic() + timeout
-    while not isinstance(seen := look(), Absent) and time.monotonic() < deadline:
-        pause(0.01)
-    return seen
 
 
 def closing(place: Place, seen: PaneSighting, retry: tuple[str, ...], refusal: str = "") -> Closing:

@@ -54,7 +54,7 @@ class ThisTerminal:
         """The tmux pane around it. It is a person's, so that it does not bear the run's tag."""
         if not place.pane:
             return Absent("knell cannot type into the terminal that it runs in")
-        return self._tmux().find(place)
+        return self._tmux().look(place, None)
 
     def press(self, place: Place, key: str) -> None:
         self._tmux().press(place, key)

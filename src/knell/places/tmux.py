@@ -77,11 +77,8 @@ class Tmux:
             pause(0.02)  # the server of another caller is just starting or ending
         raise PlaceFailed(f"tmux new-window: {failure}")
 
-    def look(self, place: Place, run: str) -> PaneSighting:
-        return self.find(place, run)
-
-    def find(self, place: Place, run: str | None = None) -> PaneSighting:
-        """Present only if server and pane are those, and the tag is the run's, if one is given."""
+    def look(self, place: Place, run: str | None) -> PaneSighting:
+        """Present only if server and pane are those, and the tag is the run's; None: any tag."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:
@@ -227,8 +224,9 @@ class Tmux:
     def _ask(self, server: str, *commands: Command) -> Answer:
         """One tmux client, one connection, all `commands` in order; the first failure ends it."""
         inside = self._surrounding if not server else ""
-        flags = _server_flags(server or inside)
-        argv = ["tmux", "-u", *flags]
+        argv = ["tmux", "-u"]
+        if socket := server or inside:
+            argv += ["-S", os.path.abspath(socket)] if "/" in socket else ["-L", socket]
         for number, command in enumerate(commands):
             argv += [";"] if number else []
             argv += [_unseparated(part) for part in command]
@@ -250,12 +248,6 @@ def _tags(launch: Launch, target: str) -> tuple[Command, ...]:
         ("set-option", "-w", "-t", target, "allow-rename", "off"),
         ("rename-window", "-t", target, _escaped(launch.name)),
     )
-
-
-def _server_flags(server: str) -> Command:
-    if not server:
-        return ()
-    return ("-S", os.path.abspath(server)) if "/" in server else ("-L", server)
 
 
 def _unseparated(argument: str) -> str:

@@ -47,9 +47,6 @@ class Wezterm(Panes):
         tty = pane.tty if pane else ""
         return self._place(number, server, tty, _leader(tty))
 
-    def look(self, place: Place, run: str) -> PaneSighting:
-        return self._find(place)
-
     def _find(self, place: Place) -> PaneSighting:
         """Present only if server, number, tty and the tty's leader are those of the start."""
         try:

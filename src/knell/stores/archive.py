@@ -17,13 +17,7 @@ from knell import files
 from knell.core.agent import Agent
 from knell.core.ports.store import RunRecord
 from knell.core.run import Run
-from knell.stores.records import (
-    PROCESSES,
-    packed,
-    process_from_text,
-    process_texts,
-    unpacked,
-)
+from knell.stores import records
 
 RECORD = "record.json"  # the name of what a run's directory keeps of it
 LARGEST = 16 * 1024 * 1024  # bytes of a record or a journal
@@ -154,7 +148,7 @@ class RunArchive:
     def _add(self, texts: dict[str, bytes]) -> list[str]:
         months: dict[str, bytes] = {}
         for run, text in texts.items():
-            line = run.encode() + b" " + b2a_base64(packed(text))
+            line = run.encode() + b" " + b2a_base64(records.packed(text))
             months[_month(run)] = months.get(_month(run), b"") + line
         if months:
             with self._locked():
@@ -213,7 +207,7 @@ class RunArchive:
             with open(self._path(_month(run)), "rb") as file:
                 line = os.pread(file.fileno(), place[1] - place[0], place[0])
             whose, _, content = line.partition(b" ")
-            record, _, journal = unpacked(a2b_base64(content)).partition(b"\n")
+            record, _, journal = records.unpacked(a2b_base64(content)).partition(b"\n")
         except (OSError, ValueError):
             return None, None
         # Else the file was written anew since it was looked at, without that run.
@@ -249,7 +243,7 @@ _KNELLS = "KNELL_"  # variables that say how an agent runs; the values of others
 def record_json(record: RunRecord) -> str:
     """In ASCII, which keeps an incomplete character as \\udcff."""
     agent, run, ending = record.agent, record.run, record.run.ending
-    processes = process_texts(run)
+    processes = records.process_texts(run)
     shape = {"place": run.place._asdict(), "ending": ending._asdict() if ending else None}
     told = {
         "agent": agent._asdict()
@@ -270,7 +264,7 @@ def record_from_json(text: bytes | None, id: str) -> RunRecord | None:
 
     try:
         told = json.loads(text or b"")
-        processes = {key: process_from_text(told["run"][key]) for key in PROCESSES}
+        processes = {key: records.process_from_text(told["run"][key]) for key in records.PROCESSES}
         run: Run = receipt.record_from_json(Run, told["run"] | processes)
         agent: Agent = receipt.record_from_json(Agent, told["agent"])
         left = receipt.receipt_from_json(told["receipt"]) if told["receipt"] else None

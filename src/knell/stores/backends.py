@@ -12,13 +12,14 @@ _SERVERS = """
            (SELECT json_group_array(run) FROM
                (SELECT run FROM server_uses WHERE server = id ORDER BY rowid))
     FROM servers"""
-_UNUSED = "NOT EXISTS (SELECT 1 FROM server_uses WHERE server = id)"
 # No run may begin to use a retired server.
 _USE = """
     INSERT OR IGNORE INTO server_uses (server, run)
     SELECT id, ? FROM servers WHERE id = ? AND retired_at = ''"""
 
-_RETIRE = f"UPDATE servers SET retired_at = ? WHERE id = ? AND retired_at = '' AND {_UNUSED}"
+_RETIRE = """
+    UPDATE servers SET retired_at = ? WHERE id = ? AND retired_at = ''
+        AND NOT EXISTS (SELECT 1 FROM server_uses WHERE server = id)"""
 
 
 class SqliteBackends(Part):
@@ -46,10 +47,6 @@ class SqliteBackends(Part):
     def all(self) -> list[Backend]:
         """The oldest first."""
         return self._file.all(_SERVERS + " ORDER BY rowid", _backend_from)
-
-    def unused(self) -> list[Backend]:
-        """The backends that no live run uses; retired ones are among them."""
-        return self._file.all(f"{_SERVERS} WHERE {_UNUSED} ORDER BY rowid", _backend_from)
 
     def use(self, server: str, run: str) -> bool:
         """The run uses it until the run ends. False if the server is gone or retired."""

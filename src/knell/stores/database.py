@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
 
 from knell.core.codes import Code
 from knell.core.errors import StoreFailed
@@ -75,11 +76,8 @@ def _copied(path: str, *, uri: bool) -> sqlite3.Connection:
     """A copy in memory, for an older file that cannot be brought up to date."""
     copy = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        file = sqlite3.connect(path, uri=uri)
-        try:
+        with closing(sqlite3.connect(path, uri=uri)) as file:
             file.backup(copy)
-        finally:
-            file.close()
         _bring_up_to_date(copy, path)
     except BaseException:
         copy.close()
@@ -104,13 +102,14 @@ def _make_private(path: str) -> None:
         what = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
         raise StoreFailed(f"{path} is {what}, not a database", f"move it aside, or {ELSEWHERE}")
     if 0 < found.st_size < SMALLEST:
-        raise not_a_database(path)  # SQLite treats a file of one byte as an empty database
+        # SQLite would treat a file of one byte as an empty database.
+        raise _failed(*_SQLITE[sqlite3.SQLITE_NOTADB], path, "")
     if found.st_mode & 0o077 and found.st_uid == os.geteuid():
         for name in (path, path + "-wal", path + "-shm"):
-            try:
+            with suppress(
+                FileNotFoundError
+            ):  # whoever closes the database last deletes two of them
                 os.chmod(name, 0o600)
-            except FileNotFoundError:
-                pass  # the last process that closes the database deletes these two
 
 
 # -- the schema --------------------------------------------------------------------------------
@@ -235,10 +234,6 @@ def store_failure(path: str, error: Exception) -> StoreFailed:
         hint = _SYSTEM.get(error.errno or 0, ELSEWHERE)
         return _failed("{path} cannot be used ({error})", hint, path, error.strerror or str(error))
     return damaged(path, "unreadable text")  # SQLite quotes it in its error message
-
-
-def not_a_database(path: str) -> StoreFailed:
-    return _failed(*_SQLITE[sqlite3.SQLITE_NOTADB], path, "")
 
 
 def damaged(path: str, why: str) -> StoreFailed:

@@ -21,7 +21,7 @@ from knell.core.ports.store import RunRecord
 from knell.core.process import ProcessId
 from knell.core.run import Ending, Happening, Orphan, Outcome, Run, step
 from knell.stores import records
-from knell.stores.runs import AT_END, IN_A_TEAM, WORDS, put_orphans, receipt_columns
+from knell.stores.runs import AT_END, IN_A_TEAM, WORDS, put_orphans, put_receipt, receipt_columns
 from knell.stores.sqlite import FULL, NORMAL, Part
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ class SqliteEndings(Part):
             known = self._file.known_run(run)
             state = step(known.state, Happening.SPARED)
             self._file.update("instances", {"run": run}, state=state, owner="", ending="", rung="")
-            self._keep(run, receipt)
+            self._file.changed_runs[run] = None
+            put_receipt(self._file, run, receipt, self._file.now())
             told = {"receipt": receipt.to_json()}
             self._file.write_event("life.spared", known.agent, known.id, told)
 
@@ -178,20 +179,12 @@ class SqliteEndings(Part):
         """The newest first. Words may stand in any of what people know of an ending."""
         wanted = {f"word{n}": _pattern(word) for n, word in enumerate(query.words)}
         tests = [f"words LIKE :{name} ESCAPE '\\'" for name in wanted]
-        if query.before:
-            tests.append("id < :before")
-        if query.with_worktree:
-            tests.append("worktree != ''")
+        tests += ["id < :before"] if query.before else []
+        tests += ["worktree != ''"] if query.with_worktree else []
         where = f"WHERE {' AND '.join(tests)}" if tests else ""
-        limits = {"limit": query.limit} | ({"before": query.before} if query.before else {})
         found = f"{_SEARCH} {where} ORDER BY id DESC LIMIT :limit"
+        limits = {"before": query.before, "limit": query.limit}
         return self._file.all(found, _stored_receipt, **wanted, **limits)
-
-    def _keep(self, run: str, receipt: "Receipt") -> None:
-        """Inside a transaction."""
-        self._file.changed_runs[run] = None
-        told = receipt_columns(self._file, receipt)
-        self._file.insert("receipts", run=run, at=self._file.now(), **told)
 
 
 def _ended(known: Run, run: Run, ending: Ending, now: Callable[[], str]) -> Run:

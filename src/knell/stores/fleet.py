@@ -82,15 +82,12 @@ class SqliteFleet(Part):
     def order(self, id: str) -> StoredOrder | None:
         return self._file.one(_ORDER, _order_from, id)
 
-    def take_order(self, id: str, body: str) -> StoredOrder:
+    def take_order(self, id: str, body: str) -> None:
         """Writes it down; it is on the disk when this returns. One that is known stays as it is."""
         with self._file.writing(FULL):
-            known = self.order(id)
-            if known is None:
+            if self.order(id) is None:
                 at = self._file.now()
                 self._file.insert("fleet_orders", id=id, at=at, body=body, state="taken")
-                known = StoredOrder(id, at, body, "taken", {}, {})
-        return known
 
     def plan_order(self, id: str, plan: dict[str, Any]) -> None:
         with self._file.writing(FULL):

@@ -6,7 +6,7 @@ there would be overwritten by that log."""
 import os
 import shutil
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from knell import files
 from knell.core.errors import StoreFailed
@@ -46,11 +46,8 @@ def _made(
     path: str, new: str, now: Callable[[], str], fill: Callable[[SqliteStore], Restored]
 ) -> Restored:
     used = any(_is_good_copy(f"{path}.{which}", new, now) for which in BACKUPS)
-    store = SqliteStore(new, now=now)
-    try:
+    with closing(SqliteStore(new, now=now)) as store:
         return fill(store)._replace(from_backup=used)
-    finally:
-        store.close()
 
 
 def _is_good_copy(backup: str, new: str, now: Callable[[], str]) -> bool:
@@ -68,12 +65,9 @@ def _is_good_copy(backup: str, new: str, now: Callable[[], str]) -> bool:
 
 def _is_good(path: str, now: Callable[[], str]) -> bool:
     try:
-        store = SqliteStore(path, now=now)
-        try:
+        with closing(SqliteStore(path, now=now)) as store:
             store.check()
             store.runs.newest()  # every record can be read
-        finally:
-            store.close()
     except StoreFailed:
         return False
     return True

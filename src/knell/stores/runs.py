@@ -200,8 +200,7 @@ class SqliteRuns(Part):
                 columns = now | {"agent": run.agent, "token": record.token}
                 self._file.insert("instances", run=run.id, **columns)
             if record.receipt:
-                told = receipt_columns(self._file, record.receipt)
-                self._file.insert("receipts", run=run.id, at=run.ended_at, **told)
+                put_receipt(self._file, run.id, record.receipt, run.ended_at)
             self._file.write_event("run.restored", run.agent, run.id, {"state": run.state})
             if run.live and affects_a_team(self._file, run, agent.team):
                 from knell.stores.teams import begin_in_team
@@ -253,6 +252,10 @@ def receipt_columns(file: Transactions, receipt: "Receipt") -> dict[str, Value]:
     """What a search looks at is as it was when the run ended."""
     [found] = file.execute(f"SELECT ({WORDS})", run=receipt.run).fetchone()
     return records.receipt_columns(receipt, found)
+
+
+def put_receipt(file: Transactions, run: str, receipt: "Receipt", at: str) -> None:
+    file.insert("receipts", run=run, at=at, **receipt_columns(file, receipt))
 
 
 def put_orphans(file: Transactions, orphans: Sequence[Orphan]) -> None:

@@ -53,16 +53,14 @@ class Transactions:
         self._hurried_until, self._patience = 0.0, PATIENCE
         try:
             self.db, self._refusal = _opened(self._path)
-            self._file = self._file_now()
+            self._file_then = self._file_now()
             self.newer_runs = _newer_runs(self.db, self._path)
         except CAUGHT as error:
             raise store_failure(self._path, error) from error
 
     def close(self) -> None:
-        try:
+        with self.reading():
             self.db.close()
-        except CAUGHT as error:
-            raise store_failure(self._path, error) from error
 
     def all(self, query: str, make: Make[T], *values: Value, **named: Value) -> list[T]:
         """What the query finds, each row made into a record."""
@@ -154,7 +152,7 @@ class Transactions:
     def _check_writable(self) -> None:
         if self._refusal is not None:
             raise self._refusal
-        if self._file_now() != self._file:
+        if self._file_now() != self._file_then:
             raise StoreFailed(
                 f"{self._path} was moved or deleted while it was in use",
                 "put it back, or run the command again and it is restored from the run directories",
@@ -270,31 +268,16 @@ def _storable(value: Value) -> str | bytes | int | None:
     return str(text) if text.isascii() else records.plain(text)
 
 
-class SqliteStore(Store):
-    """One part for each subject, all on the same connection. Each is imported and made when it is
-    first asked for, from the module of its name; stores/__init__.py has their types.
+class SqliteStore(Transactions, Store):
+    """One part for each subject, all on this connection. Each is imported and made when it is
+    first asked for, from the module of its name; `Store` has their types.
 
     Each method of a part is one transaction: all of it happens, or StoreFailed is raised."""
-
-    def __init__(self, path: str, *, now: Callable[[], str]) -> None:
-        self._file = Transactions(path, now)
-        self.newer_runs = self._file.newer_runs
 
     def __getattr__(self, name: str) -> Any:
         if name not in Store.__annotations__:
             raise AttributeError(name)
         module = import_module(f"knell.stores.{name}")
-        part = getattr(module, "Sqlite" + name.title().replace("_", ""))(self._file)
+        part = getattr(module, "Sqlite" + name.title().replace("_", ""))(self)
         setattr(self, name, part)
         return part
-
-    def close(self) -> None:
-        self._file.close()
-
-    def check(self) -> None:
-        """StoreFailed unless every page can be read and one can be written; changes nothing."""
-        self._file.check()
-
-    def back_up(self) -> None:
-        """Copies the whole store into the newest of two backups beside it."""
-        self._file.back_up()

@@ -106,9 +106,7 @@ class SqliteTeamTasks(Part):
             known = self._held(task, agent, token)
             if known.status == TaskStatus.COMPLETED:
                 raise NotPending(known, "released")
-            free = _put(self._file, _free(known, ""))
-            _tell(self._file, "task.released", free, agent)
-            return free
+            return _give_back(self._file, known, "task.released", agent)
 
     def take_back(self, task: str, token: int) -> bool:
         """The agent of another host that held it has ended: it is free. False if the claim is not
@@ -117,9 +115,7 @@ class SqliteTeamTasks(Part):
             known = self._known_task(task)
             if known.status != TaskStatus.IN_PROGRESS or known.token != token:
                 return False
-            warning = f"Reassigned: previous owner {known.owner} terminated"
-            free = _put(self._file, _free(known, warning))
-            _tell(self._file, "task.reassigned", free, known.owner, was=known.status)
+            _reassign(self._file, known, known.owner)
             return True
 
     def delete(self, task: str) -> None:
@@ -192,8 +188,7 @@ def release_tasks(file: Transactions, agent: str, team: str) -> None:
     """An agent that leaves a team gives back all its tasks there."""
     for task in SqliteTeamTasks(file).tasks(team, owner=agent):
         if task.status != TaskStatus.COMPLETED:
-            free = _put(file, _free(task, ""))
-            _tell(file, "task.released", free, agent, was=task.status)
+            _give_back(file, task, "task.released", agent, was=task.status)
 
 
 def hand_over_tasks(file: Transactions, run: Run) -> None:
@@ -210,12 +205,9 @@ def reassign_tasks(file: Transactions, run: Run, ending: Ending) -> list[Returne
     doing = [task for task in held if task.status == TaskStatus.IN_PROGRESS]
     meant = [task for task in held if task.status == TaskStatus.PENDING]
     for task in doing:
-        warning = f"Reassigned: previous owner {run.agent} terminated"
-        free = _put(file, _free(task, warning))
-        _tell(file, "task.reassigned", free, run.agent, was=task.status)
+        _reassign(file, task, run.agent)
     for task in meant:
-        free = _put(file, _free(task, task.warning))
-        _tell(file, "task.released", free, run.agent, was=task.status)
+        _give_back(file, task, "task.released", run.agent, warning=task.warning, was=task.status)
     pending = TaskStatus.PENDING.value
     return [ReturnedTask(task.id, pending, task.status) for task in (*doing, *meant)]
 
@@ -231,14 +223,23 @@ def _tell(file: Transactions, type: str, task: TeamTask, agent: str, **more: obj
     file.write_event(type, agent, task.owner_run, told | more)
 
 
-def _free(task: TeamTask, warning: str) -> TeamTask:
+def _reassign(file: Transactions, task: TeamTask, owner: str) -> None:
+    """The task of an agent that has ended."""
+    warning = f"Reassigned: previous owner {owner} terminated"
+    _give_back(file, task, "task.reassigned", owner, warning=warning, was=task.status)
+
+
+def _give_back(
+    file: Transactions, task: TeamTask, event: str, agent: str, *, warning: str = "", **more: str
+) -> TeamTask:
     """The task without an owner; the token of its last claim is no longer valid."""
     status = task.status
     if status == TaskStatus.IN_PROGRESS:
         status = next_status(TaskStatus.IN_PROGRESS, TaskDeed.RELEASE).value
-    return task._replace(
-        status=status, owner="", owner_run="", claimed_at="", token=task.token + 1, warning=warning
-    )
+    free = {"status": status, "owner": "", "owner_run": "", "claimed_at": "", "warning": warning}
+    free = _put(file, task._replace(**free, token=task.token + 1))
+    _tell(file, event, free, agent, **more)
+    return free
 
 
 def _task_from(row: records.Row) -> TeamTask:

@@ -11,7 +11,7 @@ from knell.core.ports.teams import InAnotherTeam, TeamExists
 from knell.core.run import Ending, Outcome, Run
 from knell.core.teams import Role, Team, TeamMember, Topology, next_colour
 from knell.stores import records
-from knell.stores.lookups import TEAMS, live_team, team_named
+from knell.stores.lookups import TEAM, TEAMS, live_team
 from knell.stores.shutdowns import SqliteShutdowns
 from knell.stores.sqlite import FULL, Part, Transactions
 from knell.stores.team_tasks import hand_over_tasks, reassign_tasks, release_tasks
@@ -27,8 +27,8 @@ class SqliteTeams(Part):
         if team.leader:
             _check_agent(team.leader, "leader")
         if team.topology not in set(Topology):
-            known = ", ".join(Topology)
-            raise BadRequest(f"'{team.topology}' is no topology", f"use one of {known}")
+            hint = f"use {' or '.join(Topology)}"
+            raise BadRequest(f"'{team.topology}' is no topology", hint)
         with self._file.writing(FULL):
             known = self.team(team.name)
             if known and not known.dissolved_at:
@@ -46,7 +46,7 @@ class SqliteTeams(Part):
 
     def team(self, name: str) -> Team | None:
         """A team that was dissolved is found too; its record says so."""
-        return team_named(self._file, name)
+        return self._file.one(TEAM, Team._make, name)
 
     def teams(self) -> list[Team]:
         """All teams, also dissolved ones, the oldest first."""

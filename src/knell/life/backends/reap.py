@@ -1,6 +1,7 @@
 """Ends shared servers that no run uses, and aborts what servers still do for ended agents."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from knell.core.codes import Code, Notice
 from knell.core.conversation import recorded_conversation
@@ -24,25 +25,19 @@ from knell.life.backends.join import (
 FORGOTTEN = 60.0  # seconds after which the starter of a server has recorded it, or has died
 
 
-def reap_unused(world: World, by: str) -> list[Backend]:
-    """Ends the servers that no live run uses, and gives them. What the store cannot record now, or
-    what a killed reaper left, is done by the next one."""
-    gone: list[Backend] = []
-    try:
+def reap_unused(world: World, by: str) -> None:
+    """Ends the servers that no live run uses. What the store cannot record now, or what a killed
+    reaper left, is done by the next one."""
+    with suppress(StoreFailed):
         _record_forgotten(world)
         for server in world.store.backends.all():
             run = world.store.runs.run(server.id)
             if run is None or not run.live:
                 world.store.backends.drop(server.id)
-        for server in world.store.backends.unused():
-            run = world.store.runs.run(server.id)
-            ours = run is not None and run.host == world.host
-            if ours and world.store.backends.retire(server.id):
+                continue
+            unused = not server.runs and run.host == world.host
+            if unused and world.store.backends.retire(server.id):
                 end_unused(world, server.id, by)
-                gone.append(server)
-    except StoreFailed:
-        return gone
-    return gone
 
 
 def _record_forgotten(world: World) -> None:

@@ -5,12 +5,7 @@ from typing import Any, cast
 
 from knell.life.look.list import AgentView
 
-NUMBERS = frozenset(
-    {
-        *("activity_age_s", "pid", "heartbeat_age_s", "quiet_s"),
-        *("cpu_percent", "memory_mb", "processes"),
-    }
-)
+NUMBERS = {name for name, type in AgentView.__annotations__.items() if type is not str}
 LONGEST = 500  # characters of one text in a row
 
 

@@ -9,7 +9,7 @@ from knell.core.errors import BadParameter, KnellError
 from knell.core.inputs import Input
 from knell.core.ports.world import World
 from knell.core.run import Run
-from knell.core.stall.verdict import HEARTBEAT, SPARING, Judgement
+from knell.core.stall.verdict import BEAT, HEARTBEAT, SPARING, Judgement
 
 JsonAnswer = dict[str, Any]
 AGENT_ID = Input("AGENT_ID", "line", "The agent, as in agent_lifecycle.", None)
@@ -20,6 +20,7 @@ EVIDENCE = Input(
     SPARING,
     (SPARING, HEARTBEAT),
 )
+SILENCE = f"Stalled after so long without a heartbeat; default: the settings' ({BEAT:.0f})."
 NO_AGENT = {"agent_not_found": "Agent doesn't exist in agent_lifecycle"}
 
 

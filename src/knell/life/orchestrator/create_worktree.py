@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from typing import Any
 
 from knell.core.agent import NAME
@@ -62,11 +63,9 @@ def _record(world: World, tree: Tree, task: str, orchestrator: str) -> WorktreeR
     try:
         world.store.orchestrator.add_worktree(row)
     except StoreFailed:
-        try:
+        with suppress(GitFailed):  # the store's trouble is the one to report
             world.worktrees().remove(tree, None)
             world.worktrees().delete_merged_branch(tree.common_dir, tree.branch)
-        except GitFailed:
-            pass  # the store's trouble is the one to report
         raise
     return row
 

@@ -13,7 +13,7 @@ from knell.core.ports.world import World
 from knell.core.process import Gone
 from knell.core.receipt import Receipt, Result
 from knell.core.run import Ending, Outcome, Run
-from knell.core.stall.verdict import BEAT, SPARING, Judgement
+from knell.core.stall.verdict import SPARING, Judgement
 from knell.core.times import whole_seconds
 from knell.life.base.authority import check_authority
 from knell.life.base.caller import caller
@@ -272,7 +272,6 @@ def _stalled_row(one: Judgement, receipt: Receipt) -> JsonAnswer:
     return answer | _leftovers(receipt)
 
 
-SILENCE = f"Stalled after so long without a heartbeat; default: the settings' ({BEAT:.0f})."
 GRACE = int(grace_of(KILL_STALLED))
 COMMAND = JsonCommand(
     inputs=(
@@ -281,7 +280,7 @@ COMMAND = JsonCommand(
         Input("GRACE_PERIOD_SECONDS", "seconds", "How long to wait between TERM and KILL.", GRACE),
         Input("FORCE_KILL", "flag", "KILL at once, without TERM and grace.", default=False),
         Input("CLEANUP", "flag", "Remove session directory and finished worktree.", default=True),
-        Input("HEARTBEAT_TIMEOUT_SECONDS", "seconds", SILENCE, None, least=1),
+        Input("HEARTBEAT_TIMEOUT_SECONDS", "seconds", command.SILENCE, None, least=1),
         command.EVIDENCE,
         Input("FORCE_CLEANUP", "flag", "An unfinished worktree too; work is saved.", default=False),
         Input("TASKS", "line", "What happens to its task.", None, tuple(Fate)),

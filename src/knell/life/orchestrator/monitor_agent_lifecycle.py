@@ -8,7 +8,7 @@ from knell.core.inputs import Input
 from knell.core.ports.processes import Usage
 from knell.core.ports.world import World
 from knell.core.run import Outcome, Run
-from knell.core.stall.verdict import BEAT, Activity, Judgement, StallLimits
+from knell.core.stall.verdict import Activity, Judgement, StallLimits
 from knell.core.times import seconds_between, whole_seconds
 from knell.life.base.touch_heartbeat import beat
 from knell.life.orchestrator import command
@@ -164,12 +164,11 @@ def _is_heartbeat(given: dict[str, Any]) -> bool:
 
 
 ACTION = "Check all agents, check one, or record a heartbeat of one."
-SILENCE = f"Stalled after so long without a heartbeat; default: the settings' ({BEAT:.0f})."
 COMMAND = JsonCommand(
     inputs=(
         Input("ACTION", "line", ACTION, CHECK_ALL, (CHECK_ALL, CHECK_AGENT, HEARTBEAT)),
         command.AGENT_ID,
-        Input("HEARTBEAT_TIMEOUT", "seconds", SILENCE, None, least=1),
+        Input("HEARTBEAT_TIMEOUT", "seconds", command.SILENCE, None, least=1),
         command.EVIDENCE,
         Input("CPU_THRESHOLD", "number", "In percent; below it, usage is low.", 0.1, most=100_000),
         Input("MEMORY_THRESHOLD", "number", "In MB; below it, usage is low.", 50, most=10**9),

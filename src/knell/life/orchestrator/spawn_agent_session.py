@@ -3,9 +3,10 @@
 import os
 import re
 import shlex
+from itertools import count
 from typing import Any
 
-from knell.core.agent import NAME, Agent
+from knell.core.agent import NAME, Agent, first_free
 from knell.core.codes import Code
 from knell.core.environment import LAUNCHER, SESSION_DIR
 from knell.core.errors import BadParameter, KnellError, LaunchFailed, StillRunning, TaskTaken
@@ -167,10 +168,7 @@ def _free_name(world: World, agent_type: str) -> str:
     day = world.now()[:10].replace("-", "")
     stem = f"{agent_type.replace('_', '-')}-{day}"
     taken = {agent.name for agent in world.store.runs.agents()}
-    number = 1
-    while f"{stem}-{number:03d}" in taken:
-        number += 1
-    return f"{stem}-{number:03d}"
+    return first_free((f"{stem}-{number:03d}" for number in count(1)), taken)
 
 
 # -- whether it may start now ------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Finds the agent and the pane that a row of the registry file means."""
 
 from collections.abc import Iterable
+from itertools import chain, count
 
-from knell.core.agent import Agent, proposed_name
+from knell.core.agent import Agent, first_free, proposed_name
 from knell.core.conversation import given_conversation
 from knell.core.errors import Ambiguous, NotResumable, PlaceFailed, RegistryFailed
 from knell.core.ports.registry import ListedRow, Row
@@ -50,11 +51,9 @@ def name_for(world: World, row: Row) -> str:
     if known:
         return known.name
     taken = {agent.name for agent in world.store.runs.agents()}
-    name, number = proposed_name(row.name), 1
-    while name in taken:
-        number += 1
-        name = f"{proposed_name(row.name)[:LONGEST_STEM]}-{number}"
-    return name
+    name = proposed_name(row.name)
+    numbered = (f"{name[:LONGEST_STEM]}-{number}" for number in count(2))
+    return first_free(chain([name], numbered), taken)
 
 
 def agent_of(world: World, row: Row) -> Agent:

@@ -99,11 +99,13 @@ class Sight:
         return process is None or isinstance(self.world.processes.look(process), Gone)
 
 
-def confirm_resume(world: World, spawned: Spawned, kind: Kind, how: HowStarted) -> Continuation:
+def confirm_resume(
+    world: World, spawned: Spawned, kind: Kind, how: HowStarted
+) -> tuple[Continuation, tuple[Notice, ...]]:
     """Watches until the program names or shows its conversation, asks a person, ends, or time is
-    up. Raises if it ended, or says that it cannot resume."""
+    up; how it went on, with warnings. Raises if it ended, or says that it cannot resume."""
     if not kind.resume:
-        return Continuation.RESTARTED
+        return Continuation.RESTARTED, ()
     sight = Sight(world, spawned, kind, how)
     longest = world.settings.resume_wait if sight.can_be_seen else CALM
     waited = 0.0
@@ -117,7 +119,8 @@ def confirm_resume(world: World, spawned: Spawned, kind: Kind, how: HowStarted) 
         seconds = GLANCE if found is None else world.settings.spawn_stay
         world.wait([process] if process else [], seconds)
         waited += GLANCE
-    return judge_end(sight) if found is None or sight.is_gone else found
+    verdict = judge_end(sight) if found is None or sight.is_gone else found
+    return verdict, warnings_of(verdict, world, spawned, kind)
 
 
 def started(sight: Sight, screen: str) -> Continuation:

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Sequence
+from itertools import chain, count
 from typing import Any, cast
 
-from knell.core.agent import Agent
+from knell.core.agent import Agent, first_free
 from knell.core.arguments import resumed_in_terminal
 from knell.core.authority import Deed
 from knell.core.conversation import given_conversation, recorded_conversation
@@ -42,8 +43,7 @@ def prepare_fork(world: World, name: str, added: Sequence[str] = ()) -> Agent:
 def free_fork_name(name: str, taken: frozenset[str]) -> str:
     """`luna-fork`, then `luna-fork-2`: the first that no agent ever had."""
     first = f"{name[:50]}-fork"
-    numbered = (f"{first}-{number}" for number in range(2, len(taken) + 3))
-    return next(one for one in (first, *numbered) if one not in taken)
+    return first_free(chain([first], (f"{first}-{number}" for number in count(2))), taken)
 
 
 def found_conversation(world: World, id: str, cwd: str = "", added: Sequence[str] = ()) -> Agent:

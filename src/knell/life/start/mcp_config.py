@@ -4,11 +4,11 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from knell.core.environment import TOKEN
 from knell.core.errors import BadRequest
-from knell.core.mcp_client import McpClient, McpServer, bearer
+from knell.core.mcp_client import McpClient, McpServer, reached_document
 from knell.core.ports.kinds import Kinds
 
 
@@ -63,12 +63,5 @@ def _server(address: str = "") -> McpServer:
     return McpServer((*command, "mcp"), address)
 
 
-def _cursor(server: McpServer) -> dict[str, Any]:
-    entry = server.started()
-    if server.address:
-        entry = {"url": server.address, "headers": bearer(f"${{env:{TOKEN}}}")}
-    return {"mcpServers": {"knell": entry}}
-
-
 # An editor that people manage agents from; it is no kind of agent.
-EDITORS = {"cursor": McpClient("~/.cursor/mcp.json", _cursor)}
+EDITORS = {"cursor": McpClient("~/.cursor/mcp.json", reached_document("url", f"${{env:{TOKEN}}}"))}

@@ -21,7 +21,7 @@ from knell.life.base.conversation import find_conversation
 from knell.life.base.restart_plans import RESTART, in_hand, make_plan
 from knell.life.base.targets import Crowd, Picture
 from knell.life.end.stop import StopWish, stop
-from knell.life.start.confirm_resume import Continuation, HowStarted, confirm_resume, warnings_of
+from knell.life.start.confirm_resume import Continuation, HowStarted, confirm_resume
 from knell.life.start.spawn import (
     Spawned,
     StartOptions,
@@ -136,8 +136,7 @@ def start_again(world: World, agent: Agent, last: Run, again: Again) -> tuple[Sp
     spawned = start(world, agent, argv, StartOptions(session, stay=stay), after)
     warnings = ()
     if goes_on and again.by_hand:
-        verdict = confirm_resume(world, spawned, kind, HowStarted())
-        warnings = warnings_of(verdict, world, spawned, kind)
+        verdict, warnings = confirm_resume(world, spawned, kind, HowStarted())
         goes_on = verdict is not Continuation.FRESH
     noted = world.steps.note_started(spawned.agent, spawned.run, fresh=not goes_on)
     return spawned._replace(warnings=(*warnings, *noted)), goes_on
@@ -146,27 +145,22 @@ def start_again(world: World, agent: Agent, last: Run, again: Again) -> tuple[Sp
 # -- by the watch ------------------------------------------------------------------------------
 
 
-def plan_restarts(world: World) -> list[RestartPlan]:
-    """Decides once about every ended run whose agent was meant to come back; what is new."""
+def plan_restarts(world: World) -> None:
+    """Decides once about every ended run whose agent was meant to come back."""
     wanted = {agent.name: agent for agent in world.store.runs.agents() if agent.restart > 0}
     if not wanted:
-        return []
+        return
     decided = {plan.run for plan in world.store.restarts.plans()}
-    plans: list[RestartPlan] = []
     for name, run in world.store.runs.newest().items():
         if name not in wanted or run.host != world.host:
             continue
         if run.live or run.id in decided or run.ending is None or in_hand(world, run):
             continue
-        plan = make_plan(world, wanted[name], run, run.ending)
-        if world.store.restarts.record(plan):
-            plans.append(plan)
-    return plans
+        world.store.restarts.record(make_plan(world, wanted[name], run, run.ending))
 
 
-def start_due(world: World) -> list[tuple[RestartPlan, Spawned | KnellError]]:
+def start_due(world: World) -> None:
     """Starts whatever is due. Of any number of watchers, one starts it: the store sees to that."""
-    done: list[tuple[RestartPlan, Spawned | KnellError]] = []
     for plan in open_plans(world):
         agent, last = world.store.runs.agent(plan.agent), world.store.runs.run(plan.run)
         if _wait(world, plan) or agent is None or last is None:
@@ -177,17 +171,13 @@ def start_due(world: World) -> list[tuple[RestartPlan, Spawned | KnellError]]:
             continue
         try:
             again = Again(resume=True, attempt=plan.attempt, by_hand=False)
-            spawned, _ = start_again(world, agent, last, again)
+            start_again(world, agent, last, again)
         except StillRunning:
-            continue  # another process is just starting it, and needs its environment
+            pass  # another process is just starting it, and needs its environment
         except StoreFailed:
             raise  # nothing was decided: the next round tries again
         except KnellError as error:
             world.store.restarts.record(plan._replace(decision=PlanState.FAILED, why=str(error)))
-            done.append((plan, error))
-        else:
-            done.append((plan, spawned))
-    return done
 
 
 def next_due(world: World) -> float | None:

@@ -24,7 +24,7 @@ from knell.life.base.known_conversation import learn_conversation
 from knell.life.base.take_in import take_in_journals
 from knell.life.base.targets import Crowd, Picture
 from knell.life.start.confirm import free_name
-from knell.life.start.confirm_resume import Continuation, HowStarted, confirm_resume, warnings_of
+from knell.life.start.confirm_resume import Continuation, HowStarted, confirm_resume
 from knell.life.start.spawn import (
     Spawned,
     StartOptions,
@@ -84,8 +84,8 @@ def resume(world: World, wish: ResumeWish) -> Resumed:
     spawned = start(world, agent, argv, StartOptions(session))
     prompt = prompt_of(kind, wish.args)
     how = HowStarted(continues_headless(agent, kind, wish.wanted), prompt)
-    verdict = confirm_resume(world, spawned, kind, how)
-    warnings += warnings_of(verdict, world, spawned, kind)
+    verdict, doubts = confirm_resume(world, spawned, kind, how)
+    warnings += doubts
     now = world.store.runs.run(spawned.run.id)
     if now is not None and now.live:  # a headless one may have done its work
         warnings += world.steps.note_started(agent, spawned.run, session=wish.session)

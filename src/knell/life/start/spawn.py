@@ -96,10 +96,8 @@ def begin(
     env: Mapping[str, str],
 ) -> Spawned:
     """Writes the run down, starts it, and sees it alive."""
-    check_words(agent, argv)
     terminal = world.place(agent.place)
-    agent = agent._replace(conversation_root=root_in(world, agent, env))
-    world.store.runs.add(agent, run)
+    agent = write_down(world, agent, run, argv, env)
     rundir = world.rundir(run.id)
     try:
         # Taken only now that there is a run whose end would give it back.
@@ -138,9 +136,7 @@ def start_here(
     world: World, agent: Agent, argv: tuple[str, ...], run: Run, grace: float | None = None
 ) -> NoReturn:
     """Becomes the keeper of that run of the agent."""
-    check_words(agent, argv)
-    agent = agent._replace(conversation_root=root_in(world, agent, world.env))
-    world.store.runs.add(agent, run)
+    agent = write_down(world, agent, run, argv, world.env)
     try:
         _, birth = prepare_keeper(world, agent, run, argv, grace, world.env)
     except (KnellError, OSError) as error:
@@ -228,11 +224,16 @@ def last_tmux_server(agent: Agent, last: Place) -> Agent:
     return agent
 
 
-def check_words(agent: Agent, argv: tuple[str, ...]) -> None:
-    """A null byte ends a word, and what follows would pass for a variable."""
+def write_down(
+    world: World, agent: Agent, run: Run, argv: tuple[str, ...], env: Mapping[str, str]
+) -> Agent:
+    """Records the run before it begins; the agent as it is on record."""
     words = (agent.cwd, *argv, *(text for pair in agent.env for text in pair))
-    if any("\0" in word for word in words):
+    if any("\0" in word for word in words):  # it ends a word: what follows would be a variable
         raise BadRequest(f"an argument of '{agent.name}' holds a null byte", "leave it out")
+    agent = agent._replace(conversation_root=root_in(world, agent, env))
+    world.store.runs.add(agent, run)
+    return agent
 
 
 def new_run(world: World, agent: Agent, place: Place, after: Run | None = None) -> Run:

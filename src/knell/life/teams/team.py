@@ -1,9 +1,9 @@
 """Teams: made, shown, joined, left and dissolved; and what a leader may do to members."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
-from knell.core.agent import checked_name
 from knell.core.authority import Deed
 from knell.core.codes import Code
 from knell.core.ending_steps import Case
@@ -51,9 +51,6 @@ def create(
     """A new team. An agent that makes one leads it, unless it names another leader; a team that a
     person makes without a leader is led by the operator."""
     take_in_journals(world)
-    checked_name(name, "team")
-    if topology not in set(Topology):
-        raise BadRequest(f"'{topology}' is no topology", f"use {' or '.join(Topology)}")
     if len(description) > LONGEST_DESCRIPTION:
         raise BadRequest("the description is too long", f"at most {LONGEST_DESCRIPTION} characters")
     who = asker(world)
@@ -160,10 +157,8 @@ def dissolve_after(world: World, cases: list[Case]) -> list[Case]:
     ended = {case.run.agent for case in cases}
     for team in world.store.teams.teams():
         if team.leader in ended and not team.dissolved_at:
-            try:
+            with suppress(NoSuchTeam):  # another process was faster
                 world.store.teams.dissolve(team.name)
-            except NoSuchTeam:
-                continue  # another process was faster
     return cases
 
 

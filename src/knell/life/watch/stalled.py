@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from knell.core import ladder as ladders
@@ -110,10 +111,9 @@ def remember(world: World, found: Sequence[Judgement]) -> None:
         memories[run.id] = json.dumps(memory_parts(memory) | shown)
         if look.beat and look.beat.wall:
             beats[run.id] = world.moment(look.beat.wall)
-    try:
+    # Else the next look starts with an older memory, which makes no agent look silent.
+    with suppress(StoreFailed):
         world.store.watch.remember(memories, beats)
-    except StoreFailed:
-        return  # the next look starts with an older memory, which makes no agent look silent
 
 
 def explain(world: World, name: str, limits: StallLimits) -> Judgement:
