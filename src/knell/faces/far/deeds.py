@@ -123,11 +123,8 @@ def _started(deed: AgentDeed) -> str:
 def _would_do(deed: AgentDeed, view: AgentView, host: str, receipt: Receipt) -> Told:
     named = receipt._replace(agent=f"{receipt.agent}@{host}")
     if deed.options.get("cleanup"):
-        return [PlanLine(deeds.would_clean_up(named))]
-    own = view if receipt.run == view.run else None
-    lines = [
-        PlanLine(one) if isinstance(one, str) else one for one in deeds.would_end_one(named, own)
-    ]
+        return deeds.would_clean_up(named)
+    lines = deeds.would_end_one(named, view if receipt.run == view.run else None)
     return [one._replace(text=with_host(one.text, receipt.agent, host)) for one in lines]
 
 

@@ -15,7 +15,7 @@ from knell import __version__
 from knell.api import Knell
 from knell.core.errors import BadRequest, KnellError
 from knell.core.inputs import schema
-from knell.faces.mcp.callers import UNKNOWN, ServerOptions, ToolCaller, knell_for, note_refusal
+from knell.faces.mcp.callers import UNKNOWN, ServerOptions, ToolCaller, knell_for
 from knell.faces.mcp.progress import report_steps
 from knell.faces.mcp.tools.call import TOOLS, carry_out
 from knell.faces.mcp.tools.tool import Answer, Tool
@@ -108,7 +108,7 @@ class ToolServer:
             caller = self._identify(ctx)()
             with knell_for(self.options, caller.caller) as knell:
                 if not caller.known:
-                    note_refusal(knell, f"a receipt: {UNKNOWN}")
+                    knell.server.note_refusal(f"a receipt: {UNKNOWN}", "mcp")
                     raise MCPError(types.INVALID_REQUEST, UNKNOWN)
                 return look(knell)
 

@@ -22,11 +22,8 @@ TOO_LONG = '"a request of more than 1 MB"\n'  # no JSON-RPC: refused like any ot
 
 def serve(options: ServerOptions) -> None:
     """Serves until the client closes its end, or TERM; calls that have begun are finished."""
-    work = Work()
-    try:
+    with Work() as work:
         asyncio.run(_serve(options, work))
-    finally:
-        work.finish()
 
 
 async def _serve(options: ServerOptions, work: Work) -> None:

@@ -25,7 +25,7 @@ from knell.faces.web.endpoints import (
     query_values,
 )
 from knell.faces.web.far import FarNews
-from knell.faces.web.feed import WebFeed, event_json
+from knell.faces.web.feed import WebFeed
 from knell.faces.web.files import page_files
 from knell.faces.web.options import WebNames, WebOptions
 from knell.faces.web.sessions import WebSessions
@@ -161,7 +161,7 @@ class WebApp:
             found = knell.server.recorded_events(after, limit=MISSED + 1)
             if len(found) > MISSED or not newest or after > newest[-1].id:
                 return message("resync", {"why": "too much happened meanwhile"})
-            told = [event_json(event) for event in found]
+            told = [event._asdict() for event in found]
             return message("change", {"events": told}, newest[-1].id)
 
         try:

@@ -31,12 +31,8 @@ def serve(options: WebOptions, ready: Callable[[str], None]) -> None:
     """`ready` gets the address with its one-time token, once the server answers there."""
     check(options)
     check_outside(options)
-    with bound(options.host, options.port) as listening:
-        work = Work()
-        try:
-            asyncio.run(_serve(options, work, listening, ready))
-        finally:
-            work.finish()
+    with bound(options.host, options.port) as listening, Work() as work:
+        asyncio.run(_serve(options, work, listening, ready))
 
 
 def check_outside(options: WebOptions) -> None:
