@@ -11,19 +11,13 @@ from knell.life import hooks, skills
 from knell.life.base import caller as callers
 from knell.life.base import elsewhere
 from knell.life.base.authority import check_operator
+from knell.life.teams import agent_status as statuses
 from knell.life.teams import answer as answers
 from knell.life.teams import ask as requests
 from knell.life.teams import kill_agent as tool
 from knell.life.teams import messages
 from knell.life.teams import task as tasks
 from knell.life.teams import team as teams
-from knell.life.teams.agent_status import (
-    AgentStatus,
-    Heartbeat,
-    agent_status,
-    known_run,
-    report_heartbeat,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -251,7 +245,7 @@ class ServerVerbs(_Part):
 
     def kin(self, agent: str) -> Run:
         """The newest run of an agent, if the caller may do that to it; else Refused."""
-        run = known_run(self._world, agent)
+        run = statuses.known_run(self._world, agent)
         teams.check_kin(self._world, run)
         return run
 
@@ -259,16 +253,16 @@ class ServerVerbs(_Part):
         """Refused unless the caller's role lets it start agents."""
         teams.check_spawn(self._world)
 
-    def status_of(self, agent: str) -> AgentStatus:
+    def status_of(self, agent: str) -> statuses.AgentStatus:
         """How one agent stands in its team, by its name or the id of its run."""
-        return agent_status(self._world, agent)
+        return statuses.agent_status(self._world, agent)
 
     def heartbeat(
         self, agent: str, *, team: str = "", status: str = "active",
         metadata: Mapping[str, Any] | None = None,
-    ) -> Heartbeat:  # fmt: skip
+    ) -> statuses.Heartbeat:  # fmt: skip
         """A sign of life of the caller itself, with what it wants to have on record."""
-        return report_heartbeat(self._world, agent, team, status, metadata)
+        return statuses.report_heartbeat(self._world, agent, team, status, metadata)
 
     def recorded_run(self, agent: str) -> Run | None:
         """The newest run of an agent, as it is on record, without a look at it."""
