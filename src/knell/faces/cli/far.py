@@ -155,13 +155,12 @@ def ask_one(
             output.print_json({"ok": False, "pending": [far_answers.pending_json(one)]})
         output.print_lines(far_answers.pending_lines(one.asked))
         return Exit.PENDING
-    answer = one.order.answer
-    if "error" in answer or one.order.state != "done":
-        said = far_answers.failure_of(one.order.state, answer)
+    if said := far_answers.failure_of(one.order):
         if output.json_wanted():
             output.print_json({"ok": False, **said, "host": one.asked.host})
         output.print_lines(far_answers.failure_lines(one.asked.host, said))
         return Exit(said["exit"])
+    answer = one.order.answer
     for line in answer.get("warnings", ()):
         output.print_error(f"warning: {line}")
     document = {**answer["document"], "host": one.asked.host}

@@ -3,7 +3,7 @@
 The plan is the dry run of the origin itself. Where the origin does not answer, the plan says so,
 and the order would wait for it. An order without an answer is pending, and never called done."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -136,16 +136,12 @@ def carry_out(knell: Knell, plan: Plan) -> FarDone:
             lines.append(f"{one} ({one.hint})" if one.hint else str(one))
         else:
             answers.append(one)
-    lines += _ended(answers) if deed.order in ("kill", "stop") else _told(answers)
+    if deed.order in ("kill", "stop"):
+        ended = far_answers.gathered(answers)
+        lines += [line.text for line in far_answers.ending_lines(ended)]
+    else:
+        lines += [line for one in answers for line in answer_lines(one)]
     return FarDone(lines, [far_answers.pending_json(one) for one in answers if one.order is None])
-
-
-def _ended(answers: Iterable[FarAnswer]) -> list[str]:
-    return [line.text for line in far_answers.ending_lines(far_answers.gathered(answers))]
-
-
-def _told(answers: Iterable[FarAnswer]) -> list[str]:
-    return [line for one in answers for line in answer_lines(one)]
 
 
 def answer_lines(one: FarAnswer) -> list[str]:
@@ -154,11 +150,9 @@ def answer_lines(one: FarAnswer) -> list[str]:
     if one.order is None:
         return [line.text for line in far_answers.pending_lines(one.asked)]
     try:
-        answer = one.order.answer
-        if "error" in answer or one.order.state != "done":
-            said = far_answers.failure_of(one.order.state, answer)
+        if said := far_answers.failure_of(one.order):
             return [line.text for line in far_answers.failure_lines(host, said)]
-        return [f"{host}: {line}" for line in str(answer["text"]).split("\n")]
+        return [f"{host}: {line}" for line in str(one.order.answer["text"]).split("\n")]
     except (AttributeError, KeyError, TypeError, ValueError):
         return [f"{host}: {far_answers.UNREADABLE}"]
 

@@ -59,7 +59,7 @@ async def _serve(
     options: ServerOptions, work: Work, listening: socket.socket, ready: Callable[[str], None]
 ) -> None:
     port = int(listening.getsockname()[1])
-    tools = ToolServer(options, work, lambda ctx: lambda: caller_of(ctx))
+    tools = ToolServer(options, work, caller_of)
     manager = StreamableHTTPSessionManager(
         app=tools.server(),
         stateless=True,  # no session to steal, and none to lose when the server restarts

@@ -39,7 +39,7 @@ class ToolServer:
         self,
         options: ServerOptions,
         work: Work,
-        identify: Callable[[Context], Callable[[], ToolCaller]],
+        identify: Callable[[Context], ToolCaller],
     ) -> None:
         self.options = options
         self.work = work
@@ -70,7 +70,7 @@ class ToolServer:
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:80]!r}")
         given = params.arguments or {}
-        caller = await self.work.run(lambda _: self._identify(ctx)())
+        caller = await self.work.run(lambda _: self._identify(ctx))
         call = partial(carry_out, self.options, caller, tool, given)
         agent = given.get("agentId")
         if not tool.has_progress or not wants_progress(ctx) or not isinstance(agent, str):
@@ -105,7 +105,7 @@ class ToolServer:
         """What `look` finds, for a caller that is known."""
 
         def looked(_: object) -> T:
-            caller = self._identify(ctx)()
+            caller = self._identify(ctx)
             with knell_for(self.options, caller.caller) as knell:
                 if not caller.known:
                     knell.server.note_refusal(f"a receipt: {UNKNOWN}", "mcp")

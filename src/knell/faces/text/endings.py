@@ -160,8 +160,11 @@ def pane_words(receipt: Receipt) -> str:
 def proof_words(receipt: Receipt) -> str:
     many = len(receipt.processes)
     noun = "process" if many == 1 else "processes"
-    proof = PROOFS[receipt.proof] if receipt.proof else "not looked at"
-    return f"{many} {noun}, {proof}, {receipt.duration_ms} ms"
+    return f"{many} {noun}, {proof_word(receipt)}, {receipt.duration_ms} ms"
+
+
+def proof_word(receipt: Receipt) -> str:
+    return PROOFS[receipt.proof] if receipt.proof else "not looked at"
 
 
 def summary(target: "TargetResult", verb: str) -> str:

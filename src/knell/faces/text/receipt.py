@@ -5,7 +5,7 @@ from html import escape
 
 from knell.core.receipt import Death, Receipt
 from knell.faces.text.columns import table
-from knell.faces.text.endings import PROOFS, aftermath
+from knell.faces.text.endings import aftermath, proof_word
 from knell.faces.text.tables import short
 from knell.faces.text.terminal import clock, in_full, printable
 
@@ -30,10 +30,6 @@ pre { background: #8881; padding: 1rem; overflow: auto }
 
 def title(receipt: Receipt) -> str:
     return f"{receipt.agent}: {receipt.outcome or receipt.result.value}"
-
-
-def proof(receipt: Receipt) -> str:
-    return PROOFS[receipt.proof] if receipt.proof else "not looked at"
 
 
 def facts(receipt: Receipt, write: Callable[[str], str] = clock) -> Facts:
@@ -89,7 +85,7 @@ def death_facts(death: Death) -> Facts:
 def text(receipt: Receipt, *, screen: bool = False) -> str:
     reached = [f"{rung.rung} at {rung.at_ms} ms" for rung in receipt.rungs if rung.reached]
     rows = [*facts(receipt), ("rungs", ", ".join(reached) or "none")]
-    lines = [f"{title(receipt)}, {proof(receipt)}"]
+    lines = [f"{title(receipt)}, {proof_word(receipt)}"]
     lines += [f"  {word:<13} {what}" for word, what in rows]
     shown = receipt.screen.split("\n") if screen and receipt.screen else []
     last = ["  last screen", *(f"  | {line}" for line in shown)] if shown else []
@@ -122,7 +118,7 @@ def page(receipt: Receipt) -> str:
     left = [("SURVIVED", s) for s in receipt.survivors] + [("left alone", s) for s in receipt.kept]
     still = [(word, str(s.pid), s.state, s.why, s.command) for word, s in left]
     parts = [
-        f'<h1>{head} — <span class="{good}">{escape(proof(receipt))}</span></h1>',
+        f'<h1>{head} — <span class="{good}">{escape(proof_word(receipt))}</span></h1>',
         _rows((), [*told, ("Took", f"{receipt.duration_ms} ms")]),
         "<h2>Rungs</h2>" + _timeline(receipt),
         "<h2>Processes</h2>" + _rows(PROCESSES, processes),

@@ -191,18 +191,12 @@ def event_line(event: "Event", widths: tuple[int, int] = (15, 16)) -> str:
 
 def orphan_json(orphan: "Orphan") -> dict[str, Any]:
     facts = orphan._asdict()
-    facts["pid"] = facts.pop("process").pid
-    return facts
+    return {"pid": facts.pop("process").pid, **facts}
 
 
 def member_json(member: "FoundProcess") -> dict[str, Any]:
-    return {
-        "pid": member.process.pid,
-        "command": member.command,
-        "via": member.via,
-        "parent": member.parent,
-        "state": member.state,
-    }
+    facts = member._asdict()
+    return {"pid": facts.pop("process").pid, **facts}
 
 
 def shown_args(args: "Sequence[str]") -> list[str]:

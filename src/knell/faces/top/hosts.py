@@ -7,7 +7,7 @@ from typing import NamedTuple
 from knell.api.results import AgentView
 from knell.core.ports.fleet import HostView, OrderView
 from knell.faces.far.answers import SHORT
-from knell.faces.far.look import HERE, FarLook, FarScene, far_key
+from knell.faces.far.look import HERE, UNSEEN, FarLook, FarScene, far_key
 from knell.faces.text.fleet import CLOCK_OFF, seen_words
 from knell.faces.text.terminal import printable, since, span
 from knell.faces.top import rows
@@ -31,11 +31,11 @@ class FleetRows:
         self.look = look
         self.by_host = True
         self.columns = fleet_columns(look)
-        self._cut: tuple[FarScene | None, str, FarRows] = (None, "", FarRows())
+        self._cut = (UNSEEN, "", FarRows())
 
     def far(self, words: str) -> FarRows:
         scene = self.look.scene
-        if scene and (self._cut[0] is not scene or self._cut[1] != words):
+        if self._cut[0] is not scene or self._cut[1] != words:
 
             def found(views: Iterable[AgentView]) -> tuple[AgentView, ...]:
                 return tuple(view for view in views if rows.matches(view, words, view.host))
@@ -47,7 +47,7 @@ class FleetRows:
         """Rows by which the columns get their widths."""
         scene, far = self.look.scene, self.far(words)
         some = far.live[: rows.MEASURED]
-        return [*(as_last_told(view, scene) for view in some), *far.ended] if scene else []
+        return [*(as_last_told(view, scene) for view in some), *far.ended]
 
     def lines(
         self, local: Sequence[AgentView], make: Lines, form: rows.Layout, words: str
@@ -55,9 +55,8 @@ class FleetRows:
         """`make`: the lines of this host's agents, `local` those that live."""
         scene, far = self.look.scene, self.far(words)
         lines = dict(make)
-        if scene:
-            for view in (*far.live, *far.ended):
-                lines[far_key(view)] = partial(far_row, view, form, scene)
+        for view in (*far.live, *far.ended):
+            lines[far_key(view)] = partial(far_row, view, form, scene)
         if not self.by_host:
             first = [rows.key_of(v) if v.host == self.look.own else far_key(v) for v in
                      rows.ordered((*local, *far.live))]  # fmt: skip
@@ -68,7 +67,7 @@ class FleetRows:
         """This host first, then the others by name; also those where nobody runs."""
         scene, far, own = self.look.scene, self.far(words), self.look.own
         members: dict[str, list[AgentView]] = {}
-        hosts = scene.picture.hosts if scene and not words else ()
+        hosts = () if words else scene.picture.hosts
         members |= {host.name: [] for host in hosts if host.state != "left" and host.name != own}
         for view in (*rows.ordered(far.live), *far.ended):
             members.setdefault(view.host, []).append(view)
@@ -80,17 +79,14 @@ class FleetRows:
         return found
 
     def _head(self, name: str, live: Sequence[AgentView]) -> rows.TopRow:
-        scene = self.look.scene
-        return host_row(name, scene.host(name) if scene else None, live)
+        return host_row(name, self.look.scene.host(name), live)
 
     def find(self, key: str) -> AgentView | None:
-        return self.look.scene.find(key) if self.look.scene else None
+        return self.look.scene.find(key)
 
     def about(self, key: str) -> tuple[str, list[str]] | None:
         """Title and text about the line under the cursor, where it is no agent of this host."""
         scene = self.look.scene
-        if not scene:
-            return None
         if view := scene.find(key):
             return printable(f"{view.name}@{view.host}"), far_lines(view, scene)
         name = key.removeprefix(HEAD)
@@ -101,7 +97,7 @@ class FleetRows:
     def where(self) -> str:
         """For the headline: how many hosts, and how many of them are silent."""
         scene = self.look.scene
-        if not scene:
+        if scene is UNSEEN:
             return "other hosts: not seen yet"
         hosts = [host for host in scene.picture.hosts if host.state != "left"]
         quiet = sum(host.state != "heard" for host in hosts)
@@ -111,8 +107,6 @@ class FleetRows:
     def heard(self) -> list[AgentView]:
         """The agents of other hosts, for counting: nobody knows what those of silent ones do."""
         scene = self.look.scene
-        if not scene:
-            return []
         return [
             view._replace(activity="unknown") if scene.is_quiet(view.host) else view
             for view in scene.picture.agents
@@ -123,8 +117,7 @@ def fleet_columns(look: FarLook) -> tuple[rows.TopColumn, ...]:
     """Those of one host, with the host first and its age last."""
 
     def seen(view: AgentView) -> str:
-        scene = look.scene
-        return "here" if view.host == look.own or not scene else seen_words(scene.host(view.host))
+        return "here" if view.host == look.own else seen_words(look.scene.host(view.host))
 
     return (
         rows.TopColumn("HOST", 16, rows.plain("host")),

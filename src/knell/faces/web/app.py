@@ -78,7 +78,7 @@ class WebApp:
 
         async def look(request: Request) -> Response:
             def found(knell: Knell) -> Any:
-                values = endpoints.query_values(endpoint, request)
+                values = endpoints.query_values(endpoint.path, request)
                 if self.far and is_far(values.get("name", "")):
                     return self._about_far(knell, endpoint.path, values["name"], self.far)
                 return answer(knell, values)
@@ -110,9 +110,8 @@ class WebApp:
         return JSONResponse(endpoints.openapi())
 
     async def changes(self, request: Request) -> Response:
-        endpoint = next(one for one in endpoints.ENDPOINTS if one.path == "/api/changes")
         try:
-            after = endpoints.query_values(endpoint, request)["after"]
+            after = endpoints.query_values("/api/changes", request)["after"]
         except BadParameter as error:
             return error_answer(400, error.code, str(error))
         last = request.headers.get("last-event-id", "")

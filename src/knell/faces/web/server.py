@@ -65,7 +65,7 @@ async def _serve(
     config = uvicorn.Config(
         guard, log_level="critical", lifespan="off", timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         http=LimitedConnection, ws="none", server_header=False, proxy_headers=False,
-        ssl_certfile=options.cert or None, ssl_keyfile=options.key or None,
+        ssl_certfile=options.tls_cert or None, ssl_keyfile=options.tls_key or None,
     )  # fmt: skip
     server = HttpServer(config)
     app.streams.start()

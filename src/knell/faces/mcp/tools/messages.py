@@ -2,13 +2,12 @@
 
 from knell.core import teams
 from knell.core.inputs import Input
-from knell.faces.mcp.tools.end import METHODS, PHASES
-from knell.faces.mcp.tools.tool import ROWS, TEXT, TEXTS, Answer, Tool, ToolCall
+from knell.faces.mcp.tools.end import LONGEST_REASON, METHODS, PHASES
+from knell.faces.mcp.tools.tool import ROWS, TEXT, TEXTS, Answer, Tool, ToolCall, facts_of
 
 MOST_MESSAGES = 200
 POLL_SECONDS = 1.0  # between two looks whether the client still waits
 LONGEST_SUMMARY = 500
-LONGEST_REASON = 2000
 
 
 def send_message(call: ToolCall) -> Answer:
@@ -43,16 +42,8 @@ def poll_inbox(call: ToolCall) -> Answer:
 
 
 def message_json(message: teams.Message) -> Answer:
-    return {
-        "id": message.id,
-        "from": message.sender,
-        "to": message.to,
-        "teamName": message.team,
-        "type": message.type,
-        "message": message.body,
-        "summary": message.summary,
-        "timestamp": message.at,
-    }
+    renamed = {"from": "sender", "teamName": "team", "message": "body", "timestamp": "at"}
+    return facts_of(message, "id", "to", "type", "summary", **renamed)
 
 
 def answer_shutdown(call: ToolCall) -> Answer:
