@@ -273,8 +273,12 @@ class FleetVerbs(FleetSetupVerbs):
 def means(target: str | FarTarget, view: AgentView) -> bool:
     if isinstance(target, str):
         return True
-    words = (view.name, "all", f"tag:{view.tag}", f"team:{view.team}")
-    return target.what in words and target.host in (view.host, EVERYWHERE)
+    return target.what in words_for(view) and target.host in (view.host, EVERYWHERE)
+
+
+def words_for(view: AgentView) -> tuple[str, ...]:
+    """The targets that mean this agent on its host."""
+    return (view.name, "all", f"tag:{view.tag}", f"team:{view.team}")
 
 
 def far_views(rows: Iterable[object]) -> list[AgentView]:

@@ -22,6 +22,7 @@ class Action(NamedTuple):
 ROOM = "top and web show agents; texts and settings are for the command line"
 SHELL = "an agent has a shell for it"
 PLAIN_WEB = ("", "shown", "filter")  # what is no deed of a button
+PLAIN = (*PLAIN_WEB, "button")
 
 ACTIONS = (
     Action("see all agents", "list", "shown", "list-agents"),
@@ -119,11 +120,14 @@ def table() -> list[tuple[str, ...]]:
         ("", "command line", "`top`", "`web`", "MCP", "not there because")
     ]
     for one in ACTIONS:
-        key = one.key if one.key in ("", "shown") else f"`{one.key}`"
-        tool = f"`{one.tool}`" if one.tool else ""
-        web = one.web if one.web in PLAIN_WEB else f"`{one.web}`"
-        rows.append((one.what, f"`{one.verb}`", key, web, tool, one.why_not))
+        offered = (one.verb, one.key, one.web, one.tool)
+        rows.append((one.what, *map(quoted, offered), one.why_not))
     return rows
+
+
+def quoted(word: str) -> str:
+    """As the documents write what a person or a program types."""
+    return word if word in PLAIN else f"`{word}`"
 
 
 def far_table() -> list[tuple[str, ...]]:
@@ -133,8 +137,6 @@ def far_table() -> list[tuple[str, ...]]:
         ("", "command line", "`top --fleet`", "`web --fleet`", "by", "not there because")
     ]
     for what, one in FAR.items():
-        key = one.top if one.top in ("", "shown") else f"`{one.top}`"
-        web = one.web if one.web in (*PLAIN_WEB, "button") else f"`{one.web}`"
-        verb = f"`{one.verb}`" if one.verb else ""
-        rows.append((what, verb, key, web, how[one.how], one.why_not))
+        offered = (one.verb, one.top, one.web)
+        rows.append((what, *map(quoted, offered), how[one.how], one.why_not))
     return rows

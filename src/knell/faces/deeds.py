@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from knell.api import Knell
-from knell.api.results import AgentView, Receipt, TargetResult
+from knell.api.results import AgentView, Endings, Receipt
 from knell.core.errors import KnellError
 from knell.core.ladder import VERIFY
 from knell.core.receipt import Result
@@ -49,13 +49,17 @@ class Plan(NamedTuple):
         return hashlib.sha256(json.dumps([self.deed.name, runs, lasting]).encode()).hexdigest()
 
 
+Describe = Callable[[Knell, Sequence[AgentView]], Sequence[str | PlanLine]]
+CarryOut = Callable[[Knell, Sequence[AgentView]], list[str]]
+
+
 class AgentDeed(NamedTuple):
     name: str
     key: str  # of top
     word: str
     to: str  # what it is done to: "live" agents, "ended" ones, or "all"
-    describe: Callable[[Knell, Sequence[AgentView]], Sequence[str | PlanLine]]
-    carry_out: Callable[[Knell, Sequence[AgentView]], list[str]]
+    describe: Describe
+    carry_out: CarryOut
     order: str = ""  # the verb that another host is asked for; empty: there is none
     options: Mapping[str, Any] = {}  # of that order
     why_not_far: str = ""  # why there is none
@@ -95,132 +99,110 @@ def _targets(views: Iterable[AgentView]) -> list[str]:
     return [f"id:{view.run}" if view.run else view.name for view in views]
 
 
-def _would_end(results: Iterable[TargetResult], views: Sequence[AgentView]) -> list[str | PlanLine]:
-    by_run = {view.run: view for view in views}
-    lines: list[str | PlanLine] = []
-    for receipt in (receipt for one in results for receipt in one.receipts):
-        lines += would_end_one(receipt, by_run.get(receipt.run))
-    return lines
-
-
-def would_end_one(receipt: Receipt, view: AgentView | None) -> list[str | PlanLine]:
+def would_end_one(receipt: Receipt, view: AgentView | None) -> list[PlanLine]:
     if receipt.result is not Result.WOULD_END:
-        return [line.text for line in receipt_lines(receipt)]
-    count = len(receipt.processes)
-    head = f"{receipt.agent}  {receipt.kind}"
-    if view is None:
-        head += "  (started by one of these)"
+        return [PlanLine(line.text) for line in receipt_lines(receipt)]
+    head = f"{receipt.agent}  {receipt.kind}" + ("" if view else "  (started by one of these)")
+    count, talk = len(receipt.processes), receipt.conversation
     processes = f"  {count} {'process' if count == 1 else 'processes'}"
-    lines: list[str | PlanLine] = [head, PlanLine(processes, passing=True)]
-    talk = receipt.conversation
-    lines.append(f"  resumable: {talk.resume}" if talk.resume else f"  not resumable: {talk.why}")
+    lines = [f"  resumable: {talk.resume}" if talk.resume else f"  not resumable: {talk.why}"]
     if view and "*" in view.worktree:
         lines.append(f"  uncommitted work in {view.worktree}: it stays where it is")
     if view and view.task:
         lines.append(f"  task {view.task} is handed back")
-    return lines
+    return [PlanLine(head), PlanLine(processes, passing=True), *map(PlanLine, lines)]
 
 
-def _told(results: Iterable[TargetResult], verb: str) -> list[str]:
-    return [line.text for line in target_lines(results, verb)]
-
-
-def _describe_stop(knell: Knell, views: Sequence[AgentView]) -> list[str | PlanLine]:
-    return _would_end(knell.stop(*_targets(views), dry_run=True, yes=True).targets, views)
-
-
-def _stop(knell: Knell, views: Sequence[AgentView]) -> list[str]:
-    return _told(knell.stop(*_targets(views), yes=True).targets, "Stopped")
-
-
-def _describe_kill(knell: Knell, views: Sequence[AgentView]) -> list[str | PlanLine]:
-    return _would_end(knell.kill(*_targets(views), dry_run=True, yes=True).targets, views)
-
-
-def _kill(knell: Knell, views: Sequence[AgentView]) -> list[str]:
-    return _told(knell.kill(*_targets(views), yes=True).targets, "Killed")
-
-
-def _describe_clean_up(knell: Knell, views: Sequence[AgentView]) -> list[str]:
-    endings = knell.kill(*_targets(views), cleanup="safe", dry_run=True, yes=True)
-    return [would_clean_up(receipt) for receipt in endings]
-
-
-def would_clean_up(receipt: Receipt) -> str:
+def would_clean_up(receipt: Receipt, _: AgentView | None = None) -> list[PlanLine]:
     cleaning = receipt.cleaning
-    told = f"{cleaning.worktree}: {cleaning.state}, {cleaning.why}" if cleaning.worktree else ""
-    return f"{receipt.agent}  {told or 'it has no worktree'}"
+    found = f"{cleaning.worktree}: {cleaning.state}, {cleaning.why}" if cleaning.worktree else ""
+    return [PlanLine(f"{receipt.agent}  {found or 'it has no worktree'}")]
 
 
-def _clean_up(knell: Knell, views: Sequence[AgentView]) -> list[str]:
-    return _told(knell.kill(*_targets(views), cleanup="safe", yes=True).targets, "Cleaned up")
+def _ending(
+    verb: str,
+    done: str,
+    would: Callable[[Receipt, AgentView | None], list[PlanLine]],
+    **options: Any,
+) -> tuple[Describe, CarryOut]:
+    """What an ending of all of them would do, and the ending itself."""
+
+    def describe(knell: Knell, views: Sequence[AgentView]) -> list[PlanLine]:
+        by_run = {view.run: view for view in views}
+        found: Endings = getattr(knell, verb)(*_targets(views), **options, dry_run=True, yes=True)
+        return [line for one in found for line in would(one, by_run.get(one.run))]
+
+    def end(knell: Knell, views: Sequence[AgentView]) -> list[str]:
+        found: Endings = getattr(knell, verb)(*_targets(views), **options, yes=True)
+        return [line.text for line in target_lines(found.targets, done)]
+
+    return describe, end
 
 
 # -- starting and asking -----------------------------------------------------------------------
 
 
-def _each(
-    views: Sequence[AgentView], deed: Callable[[AgentView], str]
-) -> list[str]:  # one failure does not stop the others
-    lines: list[str] = []
-    for view in views:
-        try:
-            lines.append(deed(view))
-        except KnellError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            lines.append(f"'{view.name}': {error}{hint}")
-    return lines
+def _each(deed: Callable[[Knell, AgentView], str]) -> CarryOut:
+    """Does it to each agent by itself: one failure does not stop the others."""
+
+    def do(knell: Knell, views: Sequence[AgentView]) -> list[str]:
+        lines: list[str] = []
+        for view in views:
+            try:
+                lines.append(deed(knell, view))
+            except KnellError as error:
+                hint = f" ({error.hint})" if error.hint else ""
+                lines.append(f"'{view.name}': {error}{hint}")
+        return lines
+
+    return do
 
 
-def _describe_resume(knell: Knell, views: Sequence[AgentView]) -> list[str]:
-    def told(view: AgentView) -> str:
-        known = knell.show(view.name).conversation
-        return f"{view.name}  {known.resume or known.why}"
-
-    return _each(views, told)
+def _describe_resume(knell: Knell, view: AgentView) -> str:
+    known = knell.show(view.name).conversation
+    return f"{view.name}  {known.resume or known.why}"
 
 
-def _resume(knell: Knell, views: Sequence[AgentView]) -> list[str]:
-    return _each(views, lambda view: f"'{view.name}' {knell.resume(view.name).verdict}")
+def _resume(knell: Knell, view: AgentView) -> str:
+    return f"'{view.name}' {knell.resume(view.name).verdict}"
 
 
-def _describe_restart(_: Knell, views: Sequence[AgentView]) -> list[str]:
-    return [f"{view.name}  a fresh run; what runs now is ended first" for view in views]
+def _describe_restart(_: Knell, view: AgentView) -> str:
+    return f"{view.name}  a fresh run; what runs now is ended first"
 
 
-def _restart(knell: Knell, views: Sequence[AgentView]) -> list[str]:
-    def restart(view: AgentView) -> str:
-        knell.restart(view.name)
-        return f"'{view.name}' runs again"
-
-    return _each(views, restart)
+def _restart(knell: Knell, view: AgentView) -> str:
+    knell.restart(view.name)
+    return f"'{view.name}' runs again"
 
 
-def _describe_ask(_: Knell, views: Sequence[AgentView]) -> list[str]:
-    return [f"{view.name}  is asked to leave, and may say no" for view in views]
+def _describe_ask(_: Knell, view: AgentView) -> str:
+    return f"{view.name}  is asked to leave, and may say no"
 
 
-def _ask(knell: Knell, views: Sequence[AgentView]) -> list[str]:
-    def ask(view: AgentView) -> str:
-        request = knell.shutdowns.ask(view.name)
-        until = f", answer by {request.deadline_at[11:19]}Z" if request.deadline_at else ""
-        return f"'{view.name}' was asked to leave{until}"
-
-    return _each(views, ask)
+def _ask(knell: Knell, view: AgentView) -> str:
+    request = knell.shutdowns.ask(view.name)
+    until = f", answer by {request.deadline_at[11:19]}Z" if request.deadline_at else ""
+    return f"'{view.name}' was asked to leave{until}"
 
 
 YES: dict[str, Any] = {"yes": True}  # it was asked here
 DEEDS = (
-    AgentDeed("stop", "s", "stop", "live", _describe_stop, _stop, "stop", YES),
-    AgentDeed("kill", "X", "kill", "live", _describe_kill, _kill, "kill", YES),
-    AgentDeed("resume", "r", "resume", "ended", _describe_resume, _resume, "resume"),
-    AgentDeed("restart", "R", "restart", "all", _describe_restart, _restart, "restart", YES),
     AgentDeed(
-        "ask", "a", "ask to leave", "live", _describe_ask, _ask,
+        "stop", "s", "stop", "live", *_ending("stop", "Stopped", would_end_one), "stop", YES
+    ),
+    AgentDeed("kill", "X", "kill", "live", *_ending("kill", "Killed", would_end_one), "kill", YES),
+    AgentDeed("resume", "r", "resume", "ended", _each(_describe_resume), _each(_resume), "resume"),
+    AgentDeed(
+        "restart", "R", "restart", "all", _each(_describe_restart), _each(_restart), "restart", YES
+    ),
+    AgentDeed(
+        "ask", "a", "ask to leave", "live", _each(_describe_ask), _each(_ask),
         why_not_far="an answer to the question would find no way back: stop is as polite",
     ),
     AgentDeed(
-        "cleanup", "c", "clean up after", "ended", _describe_clean_up, _clean_up,
+        "cleanup", "c", "clean up after", "ended",
+        *_ending("kill", "Cleaned up", would_clean_up, cleanup="safe"),
         "kill", {**YES, "cleanup": "safe"},
     ),
 )  # fmt: skip

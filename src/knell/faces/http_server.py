@@ -1,4 +1,4 @@
-"""What the HTTP servers of knell share: the socket, how they stop, and for whom they wait."""
+"""What the HTTP servers of knell share: the socket, headers, how they stop, for whom they wait."""
 
 import asyncio
 import contextlib
@@ -33,6 +33,17 @@ def bound(host: str, port: int) -> socket.socket:
             code=Code.PORT_TAKEN,
         ) from error
     return listening
+
+
+def header_texts(scope: dict[str, Any]) -> dict[str, str]:
+    """Names in small letters; of several with one name, the last."""
+    return {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
+
+
+def bearer(headers: dict[str, str]) -> str:
+    """The token that a script shows; empty without one."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 class HttpServer(uvicorn.Server):

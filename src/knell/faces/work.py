@@ -30,7 +30,10 @@ class Work:
             future.add_done_callback(take_error)
             raise
 
-    def finish(self) -> None:
+    def __enter__(self) -> "Work":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Returns when every call is done."""
         self._waits.shutdown(wait=False, cancel_futures=True)
         self._calls.shutdown(wait=True)

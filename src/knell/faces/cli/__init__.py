@@ -96,12 +96,9 @@ def print_failure(error: KnellError, code: int, *, json_wanted: bool) -> None:
     if json_wanted:
         import json
 
-        document: dict[str, object] = {
-            "ok": False,
-            "error": type(error).__name__,
-            "code": error.code,
-        }
-        document |= {"message": str(error), "hint": error.hint, "exit": int(code)}
+        document: dict[str, object] = {"ok": False, "error": type(error).__name__}
+        document |= {"code": error.code, "message": str(error)}
+        document |= {"hint": error.hint, "exit": int(code)}
         if candidates := getattr(error, "choices", None):
             document["candidates"] = [one._asdict() for one in candidates]
         output.print_line(json.dumps(document))

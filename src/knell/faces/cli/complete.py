@@ -52,10 +52,6 @@ def _over(knell: "Knell") -> "list[AgentView]":
     return [view for view in knell.list(with_ended=True) if view.state == "ended"]
 
 
-def _programs_with_hooks(knell: "Knell") -> list[str]:
-    return [kind.name for kind in knell.kinds.everything()[0] if kind.hooks]
-
-
 def kinds(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
     """For the first word only; what follows it is the agent's own."""
     return [] if context.params.get("words") else _kinds(context, parameter, incomplete)
@@ -75,4 +71,4 @@ places = completer(lambda knell: knell.place_names())
 mcp_clients = completer(lambda knell: knell.mcp_programs())
 skills = completer(lambda knell: [one.skill for one in knell.skills.status(folder=".")])
 with_skills = completer(lambda knell: [k.name for k in knell.kinds.everything()[0] if k.skills])
-with_hooks = completer(_programs_with_hooks)
+with_hooks = completer(lambda knell: [k.name for k in knell.kinds.everything()[0] if k.hooks])

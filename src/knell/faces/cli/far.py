@@ -11,16 +11,9 @@ from knell.core.fleet.target import FarTarget, checked_host, far_target, is_far
 from knell.core.receipt import Endings, TargetResult
 from knell.faces import exits
 from knell.faces.cli import output
+from knell.faces.cli.on_host import is_said
 from knell.faces.exits import Exit
-from knell.faces.far.answers import (
-    FarEnding,
-    ending_lines,
-    failure_lines,
-    failure_of,
-    gathered,
-    pending_json,
-    pending_lines,
-)
+from knell.faces.far import answers as far_answers
 
 if TYPE_CHECKING:
     from knell.api.fleet import FarAnswer
@@ -33,14 +26,16 @@ class FarEnd(NamedTuple):
     """What a target on other hosts came to."""
 
     target: FarTarget
-    came_to: FarEnding
+    came_to: far_answers.FarEnding
 
 
 def ask_ending(
     knell: Knell, verb: str, target: str, options: Mapping[str, Any], wait: float | None
 ) -> FarEnd:
     meant = far_target(target)
-    return FarEnd(meant, gathered(knell.fleet.order(verb, meant, options, **_waiting(wait))))
+    return FarEnd(
+        meant, far_answers.gathered(knell.fleet.order(verb, meant, options, **_waiting(wait)))
+    )
 
 
 def _waiting(wait: float | None) -> dict[str, float]:
@@ -54,7 +49,7 @@ def end_agents(
     knell: Knell, verb: str, words: Sequence[str], given: dict[str, Any], wait: float | None
 ) -> int:
     """Ends what the words mean, on this host and on others; gives the exit code."""
-    options = _said_options(given)
+    options = order_options(given)
     far, here = ([word for word in words if is_far(word) is other] for other in (True, False))
     for word in far:
         far_target(word)  # a word that means nothing is an error before anything is done
@@ -68,13 +63,12 @@ def end_agents(
     return print_far(found, local, done)
 
 
-def _said_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def order_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were said, as the order carries them."""
     if given.get("session") or given.get("force_no_yaml"):
         why = "--session means a session of this host"
         raise BadRequest(why, "leave it out, or leave out @HOST")
-    said = {k: v for k, v in given.items() if k not in HERE_ONLY and v not in (None, "", False)}
-    said.pop("children", None)
+    said = {k: v for k, v in given.items() if k not in (*HERE_ONLY, "children") and is_said(v)}
     return said | ({} if given["children"] else {"children": False})
 
 
@@ -120,7 +114,10 @@ def print_far(ends: Sequence[FarEnd], local: Endings | None, verb: str) -> int:
 
 
 def _print_documents(
-    found: Sequence[FarEnding], local: Endings | None, pending: "Sequence[FarAnswer]", code: Exit
+    found: Sequence[far_answers.FarEnding],
+    local: Endings | None,
+    pending: "Sequence[FarAnswer]",
+    code: Exit,
 ) -> None:
     receipts = [{**r.to_json(), "host": host} for one in found for host, r in one.receipts]
     receipts += [receipt.to_json() for receipt in local or ()]
@@ -128,7 +125,7 @@ def _print_documents(
     if failed := [{**said, "host": host} for one in found for host, said in one.failed]:
         document["failed"] = failed
     if pending:
-        document["pending"] = [pending_json(one) for one in pending]
+        document["pending"] = [far_answers.pending_json(one) for one in pending]
     output.print_json(document)
 
 
@@ -136,7 +133,7 @@ def _print_ending(one: FarEnd, verb: str) -> None:
     from knell.faces.text import endings as text
 
     target, end = one
-    output.print_lines(ending_lines(end))
+    output.print_lines(far_answers.ending_lines(end))
     if target.group:
         receipts = tuple(receipt for _, receipt in end.receipts)
         whole = text.summary(TargetResult(str(target), str(target), receipts), verb)
@@ -155,16 +152,15 @@ def ask_one(
     [one, *_] = Knell().fleet.order(verb, target, options, **_waiting(wait))
     if one.order is None:
         if output.json_wanted():
-            output.print_json({"ok": False, "pending": [pending_json(one)]})
-        output.print_lines(pending_lines(one.asked))
+            output.print_json({"ok": False, "pending": [far_answers.pending_json(one)]})
+        output.print_lines(far_answers.pending_lines(one.asked))
         return Exit.PENDING
-    answer = one.order.answer
-    if "error" in answer or one.order.state != "done":
-        said = failure_of(one.order.state, answer)
+    if said := far_answers.failure_of(one.order):
         if output.json_wanted():
             output.print_json({"ok": False, **said, "host": one.asked.host})
-        output.print_lines(failure_lines(one.asked.host, said))
+        output.print_lines(far_answers.failure_lines(one.asked.host, said))
         return Exit(said["exit"])
+    answer = one.order.answer
     for line in answer.get("warnings", ()):
         output.print_error(f"warning: {line}")
     document = {**answer["document"], "host": one.asked.host}

@@ -89,24 +89,14 @@ def status_fleet() -> int:
     return Exit.DONE
 
 
-def print_events(agent: str, *, follow: bool, limit: int) -> int:
+def print_events(agent: str, *, follow: bool, limit: int) -> None:
     """`events --fleet`: of all hosts, in the order in which the database got them."""
     from knell.faces.text.fleet import fleet_event_line
 
     fleet = Knell().fleet
     found = fleet.events(limit=limit, agent=agent)
-    if output.json_wanted() and not follow:
-        output.print_json({"events": [event._asdict() for event in found]})
-        return Exit.DONE
-    for event in found:
-        output.print_line(
-            json.dumps(event._asdict()) if output.json_wanted() else fleet_event_line(event)
-        )
-    for event in fleet.follow(found[-1] if found else None, agent=agent) if follow else ():
-        output.print_line(
-            json.dumps(event._asdict()) if output.json_wanted() else fleet_event_line(event)
-        )
-    return Exit.DONE
+    more = fleet.follow(found[-1] if found else None, agent=agent) if follow else None
+    output.print_trail(found, fleet_event_line, more)
 
 
 def far_receipt(target: FarTarget) -> Receipt:

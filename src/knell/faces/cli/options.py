@@ -135,22 +135,18 @@ def place(help: str, *, terminal: bool = False) -> Callable[[F], F]:
     """`--in PLACE`; a place may come from another package, so that the list is not closed.
 
     `terminal`: the caller's own may be meant as well."""
+    own = (*PLACES, "terminal") if terminal else PLACES
+
+    def check(_: click.Context, __: click.Parameter, name: str | None) -> str:
+        from knell.api import Knell
+
+        if name is not None and name not in own and name not in (known := Knell().place_names()):
+            raise BadRequest(f"no place is called '{name}'", f"one of: {', '.join(known)}")
+        return name or ""
+
     return click.option(
-        "--in", "place", metavar="PLACE", shell_complete=complete.places, help=help,
-        callback=_this_terminal_too if terminal else _known_place,
-    )  # fmt: skip
-
-
-def _this_terminal_too(context: click.Context, option: click.Parameter, name: str | None) -> str:
-    return name if name == "terminal" else _known_place(context, option, name)
-
-
-def _known_place(_: click.Context, __: click.Parameter, name: str | None) -> str:
-    from knell.api import Knell
-
-    if name is not None and name not in PLACES and name not in (known := Knell().place_names()):
-        raise BadRequest(f"no place is called '{name}'", f"one of: {', '.join(known)}")
-    return name or ""
+        "--in", "place", metavar="PLACE", shell_complete=complete.places, help=help, callback=check
+    )
 
 
 words = click.argument("words", nargs=-1, type=click.UNPROCESSED, shell_complete=complete.kinds)

@@ -2,10 +2,12 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from knell.core.ports.fleet import FleetEvent
+    from knell.core.ports.store import Event
     from knell.faces.text.endings import Line
 
 
@@ -25,6 +27,11 @@ def json_wanted() -> bool:
 def can_ask() -> bool:
     """Whether a person is there to be asked, and reads the question."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def has_terminal() -> bool:
+    """Whether an agent, or the live screen, could take the terminal of this command."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def print_line(text: str) -> None:
@@ -64,6 +71,21 @@ def print_result(document: Any, text: str, *, if_empty: str = "") -> None:
         print_line(text)
     elif if_empty:
         print_error(if_empty)
+
+
+def print_trail(
+    found: "Sequence[Event | FleetEvent]", line: "Callable[[Any], str]",
+    more: "Iterable[Event | FleetEvent] | None",
+) -> None:  # fmt: skip
+    """Events as they were, and `more` as they come: then each is a document of its own."""
+    import json
+
+    if more is None and _Format.json:
+        print_json({"events": [event._asdict() for event in found]})
+        return
+    for events in (found, more or ()):
+        for event in events:
+            print_line(json.dumps(event._asdict()) if _Format.json else line(event))
 
 
 def discard_output() -> None:

@@ -6,17 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from knell.faces.text.terminal import columns, cut, printable, span
-
-if TYPE_CHECKING:
-    from knell.api.results import EndingProgress
 
 PATIENCE = 0.5  # seconds without a word
 EVERY = 0.2  # seconds between two pictures
 MOST_LINES = 12
-RUNGS = {"exit_keys": "asked", "term": "TERM", "kill": "KILL"}
 Picture = Callable[[], list[str]]
 
 
@@ -31,21 +26,16 @@ def ending(limits: Mapping[str, float]) -> Generator[None]:
 
     `limits`: how long each rung may take."""
     from knell.api import Knell
+    from knell.faces.text.endings import progress_words
 
     knell = Knell()  # a store of its own: this one is read in another thread
 
     def picture() -> list[str]:
-        return [ending_line(one, limits) for one in knell.endings_underway()]
+        underway = knell.endings_underway()
+        return [f"{one.agent}  {progress_words(one, limits)}" for one in underway]
 
     with _showing(picture):
         yield
-
-
-def ending_line(one: "EndingProgress", limits: Mapping[str, float]) -> str:
-    rung = RUNGS.get(one.rung, one.rung) or "begins"
-    limit = f"/{limits[one.rung]:g}" if one.rung in limits else ""
-    gone = f"  {one.gone} of {one.total} gone" if one.total else ""
-    return f"{one.agent}  {rung} {one.seconds:.1f}{limit} s{gone}"
 
 
 @contextmanager

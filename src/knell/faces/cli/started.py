@@ -2,9 +2,8 @@
 
 Of several, the failure of one stops no other."""
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from knell.core.agent import Agent
 from knell.core.codes import Notice
@@ -12,6 +11,10 @@ from knell.core.errors import KnellError
 from knell.core.run import Run
 from knell.faces import exits
 from knell.faces.cli import output
+from knell.faces.text.agents import whereabouts
+
+if TYPE_CHECKING:
+    from knell.api.results import Spawned
 
 Started = tuple[dict[str, Any], str]  # as a document, and as a line for people
 
@@ -24,9 +27,14 @@ def started_json(agent: Agent, run: Run) -> dict[str, Any]:
     return {"name": agent.name, "kind": agent.kind, "run": run.id, "pid": pid_of(run)}
 
 
-def has_terminal() -> bool:
-    """Whether an agent could take the terminal of this command."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+def spawned_result(spawned: "Spawned") -> Started:
+    """Prints its warnings; gives what was started."""
+    agent, run, warnings = spawned
+    print_warnings(warnings)
+    where = {"place": run.place._asdict(), "conversation": agent.conversation}
+    found = whereabouts(run.place.name, run.place.pane)
+    text = f"{agent.name}: {agent.kind} runs as PID {pid_of(run)}{found}"
+    return started_json(agent, run) | where, text
 
 
 def print_warnings(warnings: Iterable[Notice]) -> None:

@@ -13,6 +13,7 @@ from knell.faces.text.endings import Line, receipt_lines
 if TYPE_CHECKING:
     from knell.api.fleet import FarAnswer
     from knell.core.fleet.order import FleetOrder
+    from knell.core.ports.fleet import OrderView
 
 SHORT = 8  # characters of an order's id
 UNREADABLE = "its answer cannot be read"
@@ -34,25 +35,26 @@ def gathered(answers: "Iterable[FarAnswer]") -> FarEnding:
         if one.order is None:
             pending.append(one)
             continue
-        host, answer = one.asked.host, one.order.answer
+        host = one.asked.host
         try:
-            if "error" in answer or one.order.state != "done":
-                failed.append((host, failure_of(one.order.state, answer)))
-            for part in answer.get("targets", ()):
+            if said := failure_of(one.order):
+                failed.append((host, said))
+            for part in one.order.answer.get("targets", ()):
                 receipts += [(host, receipt_from_json(found)) for found in part["receipts"]]
         except (AttributeError, KeyError, TypeError, ValueError):  # answers are not signed
-            failed.append((host, failure_of("answered", {"error": {"message": UNREADABLE}})))
+            unreadable = {"code": "order_answered", "message": UNREADABLE, "hint": "", "exit": 1}
+            failed.append((host, unreadable))
     return FarEnding(tuple(receipts), tuple(failed), tuple(pending))
 
 
-def failure_of(state: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What a host that did not do it said; a state of its own for what nobody took."""
-    said: dict[str, Any] = {
-        "code": f"order_{state}",
-        "message": f"the order is {state}",
-        "hint": "",
-    }
-    return said | dict(answer.get("error", {})) | {"exit": answer.get("exit", 1)}
+def failure_of(order: "OrderView") -> dict[str, Any] | None:
+    """What the host answered if it did not do it, or that no host took the order; None: it was
+    done."""
+    state, answer = order.state, order.answer
+    if state == "done" and "error" not in answer:
+        return None
+    usual = {"code": f"order_{state}", "message": f"the order is {state}", "hint": ""}
+    return usual | dict(answer.get("error", {})) | {"exit": answer.get("exit", 1)}
 
 
 def ending_lines(one: FarEnding) -> Iterator[Line]:

@@ -3,7 +3,7 @@
 The plan is the dry run of the origin itself. Where the origin does not answer, the plan says so,
 and the order would wait for it. An order without an answer is pending, and never called done."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -14,16 +14,7 @@ from knell.core.errors import KnellError
 from knell.core.fleet.target import checked_far_agent
 from knell.faces import deeds
 from knell.faces.deeds import AgentDeed, Plan, PlanLine
-from knell.faces.far.answers import (
-    UNREADABLE,
-    ending_lines,
-    failure_lines,
-    failure_of,
-    gathered,
-    pending_json,
-    pending_lines,
-    with_host,
-)
+from knell.faces.far import answers as far_answers
 from knell.faces.far.look import FarScene
 from knell.faces.text.fleet import seen_words
 
@@ -107,12 +98,12 @@ def _planned(
             told.append(PlanLine(f"{name_of(view)}  {view.kind}"))
             told.append(PlanLine("  its host has not answered: the order would wait for it"))
         else:
-            found = gathered([answer])
+            found = far_answers.gathered([answer])
             meant += [view] if found.receipts else []
             for host, receipt in found.receipts:
                 told += _would_do(deed, view, host, receipt)
             for host, said in found.failed:
-                told += [PlanLine(line.text) for line in failure_lines(host, said)]
+                told += [PlanLine(line.text) for line in far_answers.failure_lines(host, said)]
     return meant
 
 
@@ -123,12 +114,11 @@ def _started(deed: AgentDeed) -> str:
 def _would_do(deed: AgentDeed, view: AgentView, host: str, receipt: Receipt) -> Told:
     named = receipt._replace(agent=f"{receipt.agent}@{host}")
     if deed.options.get("cleanup"):
-        return [PlanLine(deeds.would_clean_up(named))]
-    own = view if receipt.run == view.run else None
-    lines = [
-        PlanLine(one) if isinstance(one, str) else one for one in deeds.would_end_one(named, own)
+        return deeds.would_clean_up(named)
+    lines = deeds.would_end_one(named, view if receipt.run == view.run else None)
+    return [
+        one._replace(text=far_answers.with_host(one.text, receipt.agent, host)) for one in lines
     ]
-    return [one._replace(text=with_host(one.text, receipt.agent, host)) for one in lines]
 
 
 # -- the deed ------------------------------------------------------------------------------------
@@ -146,31 +136,25 @@ def carry_out(knell: Knell, plan: Plan) -> FarDone:
             lines.append(f"{one} ({one.hint})" if one.hint else str(one))
         else:
             answers.append(one)
-    lines += _ended(answers) if deed.order in ("kill", "stop") else _told(answers)
-    return FarDone(lines, [pending_json(one) for one in answers if one.order is None])
-
-
-def _ended(answers: Iterable[FarAnswer]) -> list[str]:
-    return [line.text for line in ending_lines(gathered(answers))]
-
-
-def _told(answers: Iterable[FarAnswer]) -> list[str]:
-    return [line for one in answers for line in answer_lines(one)]
+    if deed.order in ("kill", "stop"):
+        ended = far_answers.gathered(answers)
+        lines += [line.text for line in far_answers.ending_lines(ended)]
+    else:
+        lines += [line for one in answers for line in answer_lines(one)]
+    return FarDone(lines, [far_answers.pending_json(one) for one in answers if one.order is None])
 
 
 def answer_lines(one: FarAnswer) -> list[str]:
     """What a host said to an order that means one agent, as it wrote it."""
     host = one.asked.host
     if one.order is None:
-        return [line.text for line in pending_lines(one.asked)]
+        return [line.text for line in far_answers.pending_lines(one.asked)]
     try:
-        answer = one.order.answer
-        if "error" in answer or one.order.state != "done":
-            said = failure_of(one.order.state, answer)
-            return [line.text for line in failure_lines(host, said)]
-        return [f"{host}: {line}" for line in str(answer["text"]).split("\n")]
+        if said := far_answers.failure_of(one.order):
+            return [line.text for line in far_answers.failure_lines(host, said)]
+        return [f"{host}: {line}" for line in str(one.order.answer["text"]).split("\n")]
     except (AttributeError, KeyError, TypeError, ValueError):
-        return [f"{host}: {UNREADABLE}"]
+        return [f"{host}: {far_answers.UNREADABLE}"]
 
 
 def ask_host(knell: Knell, verb: str, view: AgentView) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from knell.api import Knell
-from knell.api.fleet import FleetPicture
+from knell.api.fleet import FleetPicture, words_for
 from knell.api.results import AgentView, Receipt
 from knell.core.codes import Code
 from knell.core.errors import FleetFailed, KnellError
@@ -37,7 +37,7 @@ class FarScene(NamedTuple):
     picture: FleetPicture
     ended: tuple[AgentView, ...] = ()
     receipts: Mapping[str, Receipt] = {}  # by far_key, of those that ended
-    taken: float = 0.0  # by time.monotonic
+    taken: float = float("-inf")  # by time.monotonic
     known: Mapping[str, HostView] = {}  # hosts by their names
 
     def host(self, name: str) -> HostView:
@@ -53,16 +53,11 @@ class FarScene(NamedTuple):
 
     def order_of(self, view: AgentView) -> OrderView | None:
         """The order to this agent that is open, if one is that changes anything."""
-        words = (view.name, "all", f"tag:{view.tag}", f"team:{view.team}")
-        return next(
-            (
-                one
-                for one in self.picture.orders
-                if (one.host, one.verb in CHANGING, one.dry_run) == (view.host, True, False)
-                and one.target in words
-            ),
-            None,
-        )
+        for one in self.picture.orders:
+            changes = one.verb in CHANGING and not one.dry_run
+            if changes and one.host == view.host and one.target in words_for(view):
+                return one
+        return None
 
     def find(self, key: str) -> AgentView | None:
         views = (*self.picture.agents, *self.ended)
@@ -70,6 +65,7 @@ class FarScene(NamedTuple):
 
 
 CHANGING = ("kill", "stop", "resume", "restart")
+UNSEEN = FarScene(FleetPicture((), (), ()))  # until the database has answered
 
 
 class FarLook(LookThread):
@@ -84,7 +80,7 @@ class FarLook(LookThread):
         with open_knell() as knell:  # files of this home alone
             knell.fleet.check_operator()
             self.own = knell.fleet.own_host() or HERE
-        self.scene: FarScene | None = None
+        self.scene = UNSEEN
         self.trouble = ""  # why there is no answer; empty: there is
         self.since = 0.0  # since when, in seconds after 1970; 0: there is one
         self._answered = time.time()
@@ -137,12 +133,12 @@ class FarLook(LookThread):
         before, fleet = self.scene, knell.fleet
         picture = fleet.picture(*self._targets)
         live = {far_key(view) for view in picture.agents}
-        ended = before.ended if before else ()
-        if before is None or any(far_key(one) not in live for one in before.picture.agents):
+        ended = before.ended
+        if before is UNSEEN or any(far_key(one) not in live for one in before.picture.agents):
             ended = tuple(fleet.recently_ended(*self._targets, limit=ENDED_SHOWN))
         names = {(view.host, view.name) for view in picture.agents}
         ended = tuple(one for one in ended if (one.host, one.name) not in names)
-        receipts = dict(before.receipts) if before else {}
+        receipts = dict(before.receipts)
         for view in ended:
             if far_key(view) not in receipts and (found := _receipt(knell, view)):
                 receipts[far_key(view)] = found
@@ -159,7 +155,8 @@ class FarLook(LookThread):
         if not self.since:
             return ""
         at = time.strftime("%H:%M:%S", time.localtime(self.since))
-        old = "; the rows of other hosts are as old as they say" if self.scene else ""
+        seen = self.scene is not UNSEEN
+        old = "; the rows of other hosts are as old as they say" if seen else ""
         return f"the fleet does not answer since {at}: {self.trouble}{old}"
 
 

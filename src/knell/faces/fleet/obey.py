@@ -88,16 +88,9 @@ def _begun_at(knell: Knell, order: FleetOrder) -> str:
 # -- ending ----------------------------------------------------------------------------------------
 
 
-def _kill(knell: Knell, order: FleetOrder) -> Answer:
-    return _end(knell, order, knell.kill)
-
-
-def _stop(knell: Knell, order: FleetOrder) -> Answer:
-    return _end(knell, order, knell.stop)
-
-
-def _end(knell: Knell, order: FleetOrder, end: Callable[..., Endings]) -> Answer:
+def _end(knell: Knell, order: FleetOrder) -> Answer:
     """Ends the runs that the order names, and no other that has the name or the tag by now."""
+    end: Callable[..., Endings] = getattr(knell, order.verb)
     before = _ended_by_it(knell, order)
     if _is_group(order):
         live = {view.run for view in knell.list()}
@@ -153,16 +146,10 @@ def _spawn(knell: Knell, order: FleetOrder) -> Answer:
     return _started(knell, name) | {"warnings": [one.text for one in warnings]}
 
 
-def _resume(knell: Knell, order: FleetOrder) -> Answer:
+def _start_again(knell: Knell, order: FleetOrder) -> Answer:
+    """`resume` and `restart`."""
     if not _is_back(knell, order):
-        given: dict[str, Any] = {**order.options, "args": tuple(order.options.get("args", ()))}
-        knell.resume(order.target, **given)
-    return _started(knell, order.target)
-
-
-def _restart(knell: Knell, order: FleetOrder) -> Answer:
-    if not _is_back(knell, order):
-        knell.restart(order.target, **order.options)
+        getattr(knell, order.verb)(order.target, **order.options)
     return _started(knell, order.target)
 
 
@@ -238,6 +225,7 @@ def _said(document: dict[str, Any], text: str) -> Answer:
 
 
 _DEEDS: dict[str, Callable[[Knell, FleetOrder], Answer]] = {
-    "kill": _kill, "stop": _stop, "show": _show, "tree": _tree, "explain": _explain,
-    "receipt": _receipt, "task": _task, "spawn": _spawn, "resume": _resume, "restart": _restart,
+    "kill": _end, "stop": _end, "show": _show, "tree": _tree, "explain": _explain,
+    "receipt": _receipt, "task": _task, "spawn": _spawn, "resume": _start_again,
+    "restart": _start_again,
 }  # fmt: skip

@@ -52,8 +52,3 @@ def find_caller(options: ServerOptions) -> ToolCaller:
 def knell_for(options: ServerOptions, caller: Caller) -> Knell:
     """Knell in the name of the caller, for one thread, which opens and closes the store."""
     return knell_of(options).acting_as(caller)
-
-
-def note_refusal(knell: Knell, why: str) -> None:
-    """Writes down that the caller was refused, and that it came through this server."""
-    knell.server.note_refusal(why, "mcp")

@@ -1,7 +1,6 @@
 """One server for all agents: streamable HTTP on loopback, each agent known by its run's token."""
 
 import asyncio
-import json
 import signal
 import socket
 import threading
@@ -13,11 +12,12 @@ from typing import Any
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import JSONResponse
 
 from knell.core.authority import Caller
 from knell.core.codes import Code
 from knell.core.errors import Refused
-from knell.faces.http_server import HttpServer, LimitedConnection, bound
+from knell.faces.http_server import HttpServer, LimitedConnection, bearer, bound, header_texts
 from knell.faces.mcp import callers
 from knell.faces.mcp.callers import ServerOptions, ToolCaller
 from knell.faces.mcp.server import Context, ToolServer
@@ -30,6 +30,7 @@ MOST_OPEN = 32  # requests of one agent at a time
 SHUTDOWN_SECONDS = 2  # for open requests when it stops; calls that end agents may take longer
 MOST_NOTED = 20  # refusals a minute in the audit trail; the others are counted
 MINUTE = 60.0
+UNPROVEN = "the token of a live run is needed: Authorization: Bearer"
 CALLER = "knell.caller"  # the key under which the guard puts the caller
 
 Scope = dict[str, Any]
@@ -38,15 +39,8 @@ Scope = dict[str, Any]
 def serve(options: ServerOptions, port: int, ready: Callable[[str], None]) -> None:
     """Serves until TERM or Ctrl-C; calls that have begun are finished. `ready` gets the address."""
     check_outside(options)
-    with bound(HOST, port) as listening:
-        port = int(listening.getsockname()[1])
-        work = Work()
-        try:
-            asyncio.run(
-                _serve(options, work, listening, lambda: ready(f"http://{HOST}:{port}{PATH}"))
-            )
-        finally:
-            work.finish()
+    with bound(HOST, port) as listening, Work() as work:
+        asyncio.run(_serve(options, work, listening, ready))
 
 
 def check_outside(options: ServerOptions) -> None:
@@ -55,17 +49,17 @@ def check_outside(options: ServerOptions) -> None:
         caller = knell.caller()
         if caller.runs:
             why = f"the server for all agents cannot be a part of '{caller.agent}'"
-            callers.note_refusal(knell, why)
+            knell.server.note_refusal(why, "mcp")
             raise Refused(
                 why, "the operator starts it, outside of every agent", code=Code.INSIDE_AN_AGENT
             )
 
 
 async def _serve(
-    options: ServerOptions, work: Work, listening: socket.socket, ready: Callable[[], None]
+    options: ServerOptions, work: Work, listening: socket.socket, ready: Callable[[str], None]
 ) -> None:
     port = int(listening.getsockname()[1])
-    tools = ToolServer(options, work, lambda ctx: lambda: caller_of(ctx))
+    tools = ToolServer(options, work, caller_of)
     manager = StreamableHTTPSessionManager(
         app=tools.server(),
         stateless=True,  # no session to steal, and none to lose when the server restarts
@@ -83,7 +77,7 @@ async def _serve(
         loop.add_signal_handler(number, server.leave)
     async with manager.run():
         listening.listen()
-        ready()
+        ready(f"http://{HOST}:{port}{PATH}")
         await server.serve(sockets=[listening])
     await work.run(lambda _: guard.trail.tell_rest())
 
@@ -133,7 +127,7 @@ class RefusalTrail:
 
     def _write(self, why: str) -> None:
         with callers.knell_for(self._options, callers.STRANGER) as knell:
-            callers.note_refusal(knell, why)
+            knell.server.note_refusal(why, "mcp")
 
 
 class RequestGuard:
@@ -153,18 +147,18 @@ class RequestGuard:
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
-        trouble = self._strange(scope, headers)
-        if trouble:
-            await send_error(send, *trouble)
-            return
-        token = bearer(headers.get("authorization", ""))
-        holder = await self._work.run(lambda _: self._holder(token))
+        headers = header_texts(scope)
+        trouble, holder = self._strange(scope, headers), None
+        if not trouble:
+            token = bearer(headers)
+            holder = await self._work.run(lambda _: self._holder(token))
         if holder is None:
-            await send_error(send, 401, "the token of a live run is needed: Authorization: Bearer")
+            refusal = trouble or error_answer(401, UNPROVEN, {"www-authenticate": "Bearer"})
+            await refusal(scope, receive, send)
             return
         if self._open[holder.run] >= MOST_OPEN:
-            await send_error(send, 429, f"{MOST_OPEN} requests of '{holder.agent}' are open")
+            refusal = error_answer(429, f"{MOST_OPEN} requests of '{holder.agent}' are open")
+            await refusal(scope, receive, send)
             return
         self._open[holder.run] += 1
         try:
@@ -173,13 +167,13 @@ class RequestGuard:
             self._open[holder.run] -= 1
             self._open += Counter()  # forgets the runs that have no request open
 
-    def _strange(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _strange(self, scope: Scope, headers: dict[str, str]) -> JSONResponse | None:
         if headers.get("host", "") not in self._allowed.allowed_hosts:
-            return 421, "this host is not served here"
+            return error_answer(421, "this host is not served here")
         origin = headers.get("origin", "")
         if origin and origin not in self._allowed.allowed_origins:
-            return 403, "requests from pages of another site are refused"
-        return None if scope["path"] == PATH else (404, f"the server is at {PATH}")
+            return error_answer(403, "requests from pages of another site are refused")
+        return None if scope["path"] == PATH else error_answer(404, f"the server is at {PATH}")
 
     def _holder(self, token: str) -> Caller | None:
         """Only digests are compared, so that the time of an answer does not help to guess."""
@@ -192,15 +186,5 @@ class RequestGuard:
         return holder
 
 
-def bearer(header: str) -> str:
-    scheme, _, token = header.partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
-
-
-async def send_error(send: Any, status: int, text: str) -> None:
-    headers = [(b"content-type", b"application/json")]
-    if status == 401:  # noqa: PLR2004 - which the standard wants explained
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    body = json.dumps({"error": text}).encode()
-    await send({"type": "http.response.body", "body": body})
+def error_answer(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"error": text}, status, headers)

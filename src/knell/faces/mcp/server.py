@@ -15,7 +15,7 @@ from knell import __version__
 from knell.api import Knell
 from knell.core.errors import BadRequest, KnellError
 from knell.core.inputs import schema
-from knell.faces.mcp.callers import UNKNOWN, ServerOptions, ToolCaller, knell_for, note_refusal
+from knell.faces.mcp.callers import UNKNOWN, ServerOptions, ToolCaller, knell_for
 from knell.faces.mcp.progress import report_steps
 from knell.faces.mcp.tools.call import TOOLS, carry_out
 from knell.faces.mcp.tools.tool import Answer, Tool
@@ -39,7 +39,7 @@ class ToolServer:
         self,
         options: ServerOptions,
         work: Work,
-        identify: Callable[[Context], Callable[[], ToolCaller]],
+        identify: Callable[[Context], ToolCaller],
     ) -> None:
         self.options = options
         self.work = work
@@ -70,7 +70,7 @@ class ToolServer:
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:80]!r}")
         given = params.arguments or {}
-        caller = await self.work.run(lambda _: self._identify(ctx)())
+        caller = await self.work.run(lambda _: self._identify(ctx))
         call = partial(carry_out, self.options, caller, tool, given)
         agent = given.get("agentId")
         if not tool.has_progress or not wants_progress(ctx) or not isinstance(agent, str):
@@ -105,10 +105,10 @@ class ToolServer:
         """What `look` finds, for a caller that is known."""
 
         def looked(_: object) -> T:
-            caller = self._identify(ctx)()
+            caller = self._identify(ctx)
             with knell_for(self.options, caller.caller) as knell:
                 if not caller.known:
-                    note_refusal(knell, f"a receipt: {UNKNOWN}")
+                    knell.server.note_refusal(f"a receipt: {UNKNOWN}", "mcp")
                     raise MCPError(types.INVALID_REQUEST, UNKNOWN)
                 return look(knell)
 

@@ -6,7 +6,7 @@ import signal
 import stat
 import sys
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import cast
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -22,20 +22,17 @@ TOO_LONG = '"a request of more than 1 MB"\n'  # no JSON-RPC: refused like any ot
 
 def serve(options: ServerOptions) -> None:
     """Serves until the client closes its end, or TERM; calls that have begun are finished."""
-    work = Work()
-    try:
+    with Work() as work:
         asyncio.run(_serve(options, work))
-    finally:
-        work.finish()
 
 
 async def _serve(options: ServerOptions, work: Work) -> None:
-    server = ToolServer(options, work, lambda _: lambda: find_caller(options)).server()
+    server = ToolServer(options, work, lambda _: find_caller(options)).server()
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel if task else sys.exit)
-    lines = cast("anyio.AsyncFile[str]", Lines(await _reader()))
+    lines = cast("anyio.AsyncFile[str]", _lines(await _reader()))
     try:
         async with stdio_server(lines) as (read, write):
             await server.run(read, write, server.create_initialization_options())
@@ -65,22 +62,14 @@ def _is_wire(mode: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(0)
 
 
-class Lines:
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:
     """The requests, one a line; one that is too long is replaced, and the next is read."""
-
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self._reader = reader
-
-    def __aiter__(self) -> AsyncIterator[str]:
-        return self._lines()
-
-    async def _lines(self) -> AsyncIterator[str]:
-        while True:
-            try:
-                line: Any = await self._reader.readline()
-            except ValueError:
-                yield TOO_LONG
-                continue
-            if not line:
-                return
-            yield line.decode("utf-8", "replace")
+    while True:
+        try:
+            line = await reader.readline()
+        except ValueError:
+            yield TOO_LONG
+            continue
+        if not line:
+            return
+        yield line.decode("utf-8", "replace")

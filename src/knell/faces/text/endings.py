@@ -1,19 +1,20 @@
 """Endings as text for people: only what knell has verified."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from knell.core.receipt import FAILURES, Proof, Receipt, Result
 from knell.core.run import Outcome
 
 if TYPE_CHECKING:
-    from knell.api.results import OrphanEnd, TargetResult
+    from knell.api.results import EndingProgress, OrphanEnd, TargetResult
 
 PROOFS = {
     Proof.PROVEN: "proven gone",
     Proof.NONE_FOUND: "none found any more",
     Proof.SURVIVORS: "not all gone",
 }
+RUNGS = {"exit_keys": "asked", "term": "TERM", "kill": "KILL"}
 NOTHING_MEANT = (Result.NOT_FOUND, Result.REFUSED)
 
 
@@ -53,6 +54,16 @@ def receipt_lines(receipt: Receipt) -> Iterator[Line]:
         yield from (Line(f"  {text}") for text in way_back(receipt))
     yield from (Line(f"  {text}") for text in aftermath(receipt))
     yield from (Line(text, error=True) for text in unpleasant(receipt))
+
+
+def progress_words(one: "EndingProgress", limits: Mapping[str, float]) -> str:
+    """How far an ending is: `TERM 1.4/2 s  3 of 5 gone`.
+
+    `limits`: how long each rung may take, as far as that is known here."""
+    rung = RUNGS.get(one.rung, one.rung) or "begins"
+    limit = f"/{limits[one.rung]:g}" if one.rung in limits else ""
+    gone = f"  {one.gone} of {one.total} gone" if one.total else ""
+    return f"{rung} {one.seconds:.1f}{limit} s{gone}"
 
 
 def way_back(receipt: Receipt) -> Iterator[str]:
@@ -157,8 +168,11 @@ def pane_words(receipt: Receipt) -> str:
 def proof_words(receipt: Receipt) -> str:
     many = len(receipt.processes)
     noun = "process" if many == 1 else "processes"
-    proof = PROOFS[receipt.proof] if receipt.proof else "not looked at"
-    return f"{many} {noun}, {proof}, {receipt.duration_ms} ms"
+    return f"{many} {noun}, {proof_word(receipt)}, {receipt.duration_ms} ms"
+
+
+def proof_word(receipt: Receipt) -> str:
+    return PROOFS[receipt.proof] if receipt.proof else "not looked at"
 
 
 def summary(target: "TargetResult", verb: str) -> str:

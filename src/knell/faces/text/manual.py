@@ -8,12 +8,13 @@ def manual_page(command: click.Command, context: click.Context) -> str:
     from knell import __version__
 
     name = context.command_path.replace(" ", "-")
+    usage = " ".join(command.collect_usage_pieces(context))
     parts = [
         f'.TH "{name.upper()}" 1 "" "knell {__version__}" "knell"',
         ".SH NAME",
         f"{_safe(name)} \\- {_safe(command.get_short_help_str(200).rstrip('.'))}",
         ".SH SYNOPSIS",
-        f"\\fB{_safe(context.command_path)}\\fR {_safe(' '.join(_usage(command, context)))}",
+        f"\\fB{_safe(context.command_path)}\\fR {_safe(usage)}",
         ".SH DESCRIPTION",
         _prose(command.help or ""),
         *_options(command, context),
@@ -37,10 +38,6 @@ def all_pages() -> dict[str, str]:
         below = click.Context(command, info_name=verb, parent=context)
         pages[f"knell-{verb}"] = manual_page(command, below)
     return pages
-
-
-def _usage(command: click.Command, context: click.Context) -> list[str]:
-    return command.collect_usage_pieces(context)
 
 
 def _options(command: click.Command, context: click.Context) -> list[str]:

@@ -1,9 +1,8 @@
 """What happened while somebody slept, as text and as one self-contained page."""
 
-from html import escape
 from typing import TYPE_CHECKING
 
-from knell.faces.text.receipt import STYLE
+from knell.faces.text.receipt import html_page, safe
 from knell.faces.text.tables import counted
 from knell.faces.text.terminal import clock, cut, in_full, printable, sheet
 
@@ -14,6 +13,7 @@ TITLES = {
     "stalls": "stalls", "restarts": "restarts", "endings": "endings",
     "survivors": "endings that failed", "tasks": "tasks handed back", "rescued": "work rescued",
 }  # fmt: skip
+SLEPT = "While you slept"
 CALM = "nothing happened"
 CUT = "so much happened that the beginning is not shown"
 
@@ -32,19 +32,14 @@ def night_text(night: "Night") -> str:
 
 
 def night_page(night: "Night") -> str:
-    """One file without scripts; everything that came from outside is escaped."""
+    """Everything that came from outside is escaped."""
     agents = counted(night.running, "agent")
     span = f"{in_full(night.since)} to {in_full(night.until)}"
-    parts = [
-        '<!doctype html><html lang="en"><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width">',
-        f"<title>While you slept</title><style>{STYLE}</style>",
-        f"<h1>While you slept</h1><p>{_safe(span)}; {agents} running now</p>",
-    ]
+    parts = [f"<h1>{SLEPT}</h1><p>{safe(span)}; {agents} running now</p>"]
     for name, found in night.subjects.items():
         rows = "".join(
-            f"<tr><td>{_safe(in_full(one.at))}</td><td>{_safe(one.agent)}</td>"
-            f"<td>{_safe(one.what)}</td></tr>"
+            f"<tr><td>{safe(in_full(one.at))}</td><td>{safe(one.agent)}</td>"
+            f"<td>{safe(one.what)}</td></tr>"
             for one in found
         )
         if rows:
@@ -52,8 +47,4 @@ def night_page(night: "Night") -> str:
     if not any(night.subjects.values()):
         parts.append(f"<p>{CALM}</p>")
     parts += [] if night.complete else [f"<p>{CUT}</p>"]
-    return "\n".join([*parts, "</html>"])
-
-
-def _safe(text: str) -> str:
-    return escape(printable(text))
+    return html_page(SLEPT, parts)

@@ -5,7 +5,7 @@ from html import escape
 
 from knell.core.receipt import Death, Receipt
 from knell.faces.text.columns import table
-from knell.faces.text.endings import PROOFS, aftermath
+from knell.faces.text.endings import aftermath, proof_word
 from knell.faces.text.tables import short
 from knell.faces.text.terminal import clock, in_full, printable, sheet
 
@@ -31,10 +31,6 @@ pre { background: #8881; padding: 1rem; overflow: auto }
 
 def title(receipt: Receipt) -> str:
     return f"{receipt.agent}: {receipt.outcome or receipt.result.value}"
-
-
-def proof(receipt: Receipt) -> str:
-    return PROOFS[receipt.proof] if receipt.proof else "not looked at"
 
 
 def facts(receipt: Receipt, write: Callable[[str], str] = clock) -> Facts:
@@ -90,7 +86,7 @@ def death_facts(death: Death) -> Facts:
 def text(receipt: Receipt, *, screen: bool = False) -> str:
     reached = [f"{rung.rung} at {rung.at_ms} ms" for rung in receipt.rungs if rung.reached]
     rows = [*facts(receipt), ("rungs", ", ".join(reached) or "none")]
-    lines = [f"{title(receipt)}, {proof(receipt)}"]
+    lines = [f"{title(receipt)}, {proof_word(receipt)}"]
     lines += [f"  {word:<13} {what}" for word, what in rows]
     shown = receipt.screen.split("\n") if screen and receipt.screen else []
     last = ["  last screen", *(f"  | {line}" for line in shown)] if shown else []
@@ -119,16 +115,13 @@ def process_lines(receipt: Receipt) -> list[str]:
 
 def page(receipt: Receipt) -> str:
     """Every value is escaped: names, commands and screens come from outside."""
-    head, good = _safe(title(receipt)), "bad" if receipt.survivors else "good"
+    head, good = safe(title(receipt)), "bad" if receipt.survivors else "good"
     told = [(word.capitalize(), what) for word, what in facts(receipt, in_full)]
     processes = [(str(p.pid), p.via, p.ended_by, p.command) for p in receipt.processes]
     left = [("SURVIVED", s) for s in receipt.survivors] + [("left alone", s) for s in receipt.kept]
     still = [(word, str(s.pid), s.state, s.why, s.command) for word, s in left]
     parts = [
-        '<!doctype html><html lang="en"><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width">',
-        f"<title>{head}</title><style>{STYLE}</style>",
-        f'<h1>{head} — <span class="{good}">{escape(proof(receipt))}</span></h1>',
+        f'<h1>{head} — <span class="{good}">{escape(proof_word(receipt))}</span></h1>',
         _rows((), [*told, ("Took", f"{receipt.duration_ms} ms")]),
         "<h2>Rungs</h2>" + _timeline(receipt),
         "<h2>Processes</h2>" + _rows(PROCESSES, processes),
@@ -136,9 +129,19 @@ def page(receipt: Receipt) -> str:
     if still:
         parts.append("<h2>Still there</h2>" + _rows(("", "PID", "State", "Why", "Command"), still))
     if receipt.screen:
-        screen = "\n".join(map(_safe, receipt.screen.split("\n")))
+        screen = "\n".join(map(safe, receipt.screen.split("\n")))
         parts.append(f"<h2>Last screen</h2><pre>{screen}</pre>")
-    return "\n".join([*parts, "</html>"])
+    return html_page(head, parts)
+
+
+def html_page(title: str, parts: Sequence[str]) -> str:
+    """One file without scripts. The caller has escaped what came from outside."""
+    head = [
+        '<!doctype html><html lang="en"><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width">',
+        f"<title>{title}</title><style>{STYLE}</style>",
+    ]
+    return "\n".join([*head, *parts, "</html>"])
 
 
 def _timeline(receipt: Receipt) -> str:
@@ -149,13 +152,13 @@ def _timeline(receipt: Receipt) -> str:
         told = f"{rung.at_ms} ms" if rung.reached else "not needed"
         left = 100 * rung.at_ms / whole if rung.reached else 0
         bar = f'<div class="bar" style="margin-left:{left:.1f}%"></div>' if rung.reached else ""
-        cells = f'<td>{_safe(rung.rung)}</td><td>{told}</td><td class="line">{bar}</td>'
+        cells = f'<td>{safe(rung.rung)}</td><td>{told}</td><td class="line">{bar}</td>'
         rows.append(f"<tr>{cells}</tr>")
     end = f"<tr><td>over</td><td>{receipt.duration_ms} ms</td><td></td></tr>"
     return f"<table><tr><th>Rung</th><th>At</th><th></th></tr>{''.join(rows)}{end}</table>"
 
 
-def _safe(line: str) -> str:
+def safe(line: str) -> str:
     """No mark-up, and nothing that would move the cursor of a terminal that prints the page."""
     return escape(printable(line))
 
@@ -163,6 +166,6 @@ def _safe(line: str) -> str:
 def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     titles = "".join(f"<th>{escape(word)}</th>" for word in head)
     body = "".join(
-        "<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{safe(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     return f"<table><tr>{titles}</tr>{body}</table>"

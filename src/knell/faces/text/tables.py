@@ -180,7 +180,7 @@ def event_widths(events: "Sequence[Event]") -> tuple[int, int]:
     return max([15, *types]), max([8, *agents])
 
 
-def event_line(event: "Event", type_width: int = 15, agent_width: int = 16) -> str:
+def event_line(event: "Event", widths: tuple[int, int] = (15, 16)) -> str:
     """One event. Lists give the widths of their longest words, so that no column shifts."""
     data = dict(event.data)
     if isinstance(data.get("death"), dict):  # of a receipt, which has more than the sentence
@@ -192,7 +192,7 @@ def event_line(event: "Event", type_width: int = 15, agent_width: int = 16) -> s
     facts = ", ".join(
         f"{key}={data[key]}" for key in EVENT_FACTS if data.get(key) not in (None, "")
     )
-    words = f"{event.type:<{type_width}} {event.agent:<{agent_width}} {facts}"
+    words = f"{event.type:<{widths[0]}} {event.agent:<{widths[1]}} {facts}"
     line = printable(f"{clock(event.at)}  {words}".rstrip())
     width = sheet().width
     return cut(line, width) if width else line
@@ -203,18 +203,12 @@ def event_line(event: "Event", type_width: int = 15, agent_width: int = 16) -> s
 
 def orphan_json(orphan: "Orphan") -> dict[str, Any]:
     facts = orphan._asdict()
-    facts["pid"] = facts.pop("process").pid
-    return facts
+    return {"pid": facts.pop("process").pid, **facts}
 
 
 def member_json(member: "FoundProcess") -> dict[str, Any]:
-    return {
-        "pid": member.process.pid,
-        "command": member.command,
-        "via": member.via,
-        "parent": member.parent,
-        "state": member.state,
-    }
+    facts = member._asdict()
+    return {"pid": facts.pop("process").pid, **facts}
 
 
 def shown_args(args: "Sequence[str]") -> list[str]:

@@ -10,7 +10,6 @@ from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
 from knell.api import Knell
-from knell.api.results import AgentView
 from knell.core.errors import KnellError
 from knell.faces import deeds
 from knell.faces.far import deeds as far_deeds
@@ -60,6 +59,7 @@ class TopApp(App[None]):
         self.far = FarLook(open_knell, self._show_far, targets) if fleet else None
         here = local_targets(targets, self.far.own if self.far else "")
         self.feed = Feed(open_knell, here, self._show)
+        self._looks = (self.feed, self.far) if self.far else (self.feed,)
         rows = FleetRows(self.far) if self.far else None
         self.board = Board(self.feed.look_at, rows, readonly=readonly)
 
@@ -67,22 +67,15 @@ class TopApp(App[None]):
         yield self.board
 
     def on_mount(self) -> None:
-        self.feed.start()
-        if self.far:
-            self.far.start()
+        for look in self._looks:
+            look.start()
 
     def on_unmount(self) -> None:
-        self.feed.stop()
-        if self.far:
-            self.far.stop()
+        for look in self._looks:
+            look.stop()
 
     def _show_far(self) -> None:
         self._from_thread(self.board.show_far)
-
-    def _refresh(self) -> None:
-        self.feed.refresh()
-        if self.far:
-            self.far.refresh()
 
     def _show(self, scene: TopScene | None, trouble: str) -> None:
         self._from_thread(self.board.show, scene, trouble)
@@ -110,46 +103,51 @@ class TopApp(App[None]):
         keys = self.board.table.chosen
         views = [view for key in keys if (view := self.board.view_of(key))]
         far = [view for key in keys if (view := self.board.far_of(key))]
-        self.run_worker(partial(self._plan, deed, views, far), thread=True, exclusive=False)
 
-    def _plan(self, deed: deeds.AgentDeed, views: list[AgentView], far: list[AgentView]) -> None:
-        """In a thread: the dry run, then the question."""
-        try:
-            with self._open() as knell:
-                scene = self.far.scene if self.far else None
-                plan = far_deeds.make_plan(knell, deed, views, far, scene)
-        except KnellError as error:
-            self._from_thread(self.tell, [str(error)])
-            return
-        if not plan.names:
+        def plan(knell: Knell) -> None:
+            """The dry run, then the question."""
+            scene = self.far.scene if self.far else None
+            made = far_deeds.make_plan(knell, deed, views, far, scene)
+            if made.names:
+                self._from_thread(self._ask, made)
+                return
             fit = "lives" if deed.to == "live" else "has ended"
-            why = plan.lines or [f"nothing to {deed.word}: none of these {fit}"]
-            self._from_thread(self.tell, why)
-            return
-        self._from_thread(self._ask, plan)
+            nothing = [f"nothing to {deed.word}: none of these {fit}"]
+            self._from_thread(self.tell, made.lines or nothing)
+
+        self._in_thread(plan)
+
+    def _in_thread(self, call: Callable[[Knell], None]) -> None:
+        """Calls it with a `Knell` of its own; an error is shown with what to do about it."""
+
+        def work() -> None:
+            try:
+                with self._open() as knell:
+                    call(knell)
+            except KnellError as error:
+                self._from_thread(self.tell, [str(error), *([error.hint] if error.hint else [])])
+
+        self.run_worker(work, thread=True, exclusive=False)
 
     def _ask(self, plan: deeds.Plan) -> None:
         def answered(yes: bool | None) -> None:  # noqa: FBT001 - textual calls it so
             if yes:
                 self.board.table.marks.clear()
-                self.run_worker(partial(self._act, plan), thread=True, exclusive=False)
+                self._in_thread(partial(self._act, plan))
             else:
                 self.notify(f"nothing was done: {plan.deed.word} was cancelled")
 
         self.push_screen(Question(plan), answered)
 
-    def _act(self, plan: deeds.Plan) -> None:
+    def _act(self, plan: deeds.Plan, knell: Knell) -> None:
         """In a thread: the deed itself."""
-        pending = False
+        self.board.limits = deeds.rung_limits(knell.settings, plan.deed)
         try:
-            with self._open() as knell:
-                self.board.limits = deeds.rung_limits(knell.settings, plan.deed)
-                done = far_deeds.carry_out(knell, plan)
-                lines, pending = done.lines, bool(done.pending)
-        except KnellError as error:
-            lines = [str(error), *([error.hint] if error.hint else [])]
-        self._refresh()
-        self._from_thread(partial(self.tell, lines, warn=pending))
+            done = far_deeds.carry_out(knell, plan)
+        finally:
+            for look in self._looks:
+                look.refresh()
+        self._from_thread(partial(self.tell, done.lines, warn=bool(done.pending)))
 
     def tell(self, lines: Sequence[str], *, warn: bool = False) -> None:
         how = "warning" if warn else "information"
@@ -170,17 +168,13 @@ class TopApp(App[None]):
         scene = self.board.scene
         on = not (scene and scene.now.watch)
 
-        def switch() -> None:
-            try:
-                with self._open() as knell:
-                    done = knell.switch_watch(on=on)
-                lines = [f"the watch {'runs' if done.on else 'has ended'} (PID {done.pid})"]
-            except KnellError as error:
-                lines = [str(error), error.hint]
+        def switch(knell: Knell) -> None:
+            done = knell.switch_watch(on=on)
             self.feed.refresh()
-            self._from_thread(self.tell, lines)
+            line = f"the watch {'runs' if done.on else 'has ended'} (PID {done.pid})"
+            self._from_thread(self.tell, [line])
 
-        self.run_worker(switch, thread=True, exclusive=False)
+        self._in_thread(switch)
 
     # -- pages --------------------------------------------------------------------------------
 
@@ -195,19 +189,18 @@ class TopApp(App[None]):
             return
         readonly = self.board.readonly
 
-        def read() -> None:
+        def read(knell: Knell) -> None:
             try:
-                with self._open() as knell:
-                    if far:
-                        found = pages.far_page(key, knell, far, readonly=readonly)
-                    else:
-                        found = lines(knell, one)
+                if far:
+                    found = pages.far_page(key, knell, far, readonly=readonly)
+                else:
+                    found = lines(knell, one)
             except KnellError as error:
                 found = [str(error), error.hint]
             name = printable(f"{one.name}@{one.host}" if far else one.name)
             self._from_thread(self.open_page, Page(f"{name}: {title}", found))
 
-        self.run_worker(read, thread=True, exclusive=False)
+        self._in_thread(read)
 
     def open_page(self, page: Page) -> None:
         self.push_screen(page)

@@ -11,27 +11,11 @@ from textual.widgets import Input, Static
 from knell.api.results import AgentView
 from knell.faces.text.tables import event_line
 from knell.faces.text.terminal import printable
+from knell.faces.top import rows
 from knell.faces.top.appearance import KEYS
 from knell.faces.top.detail import AgentDetail
 from knell.faces.top.feed import TopScene
 from knell.faces.top.hosts import FleetRows, Lines
-from knell.faces.top.rows import (
-    COLUMNS,
-    FRESH,
-    EndedAgent,
-    Layout,
-    TopRow,
-    aged,
-    ended_row,
-    ending_words,
-    headline,
-    key_of,
-    layout,
-    live_row,
-    matches,
-    ordered,
-    with_clock,
-)
 from knell.faces.top.table import HEAD, AgentTable
 
 EVENT_LINES = 3
@@ -53,7 +37,7 @@ class Board(Vertical):
         self.readonly = readonly
         self.words = ""  # the filter; never remembered, because it hides agents
         self.scene: TopScene | None = None
-        self.form = Layout((), ())
+        self.form = rows.Layout((), ())
         self._head = ""
         self._wide = False  # whether the columns have room for the age of the last look
         self.limits: dict[str, float] = {}  # seconds that each rung of our own ending may take
@@ -104,14 +88,14 @@ class Board(Vertical):
             return
         self.set_class(self.size.height < SHORT, "short")
         self.set_class(self.size.height < TINY, "tiny")
-        views = [v for v in ordered(self._local()) if matches(v, self.words, self.own)]
-        ended = [one for one in self._ended() if matches(one.view, self.words, self.own)]
-        shown = [*(aged(view, self.elapsed()) for view in views), *(one.view for one in ended)]
+        views = [v for v in rows.ordered(self._local()) if rows.matches(v, self.words, self.own)]
+        ended = [one for one in self._ended() if rows.matches(one.view, self.words, self.own)]
+        shown = [*(rows.aged(view, self.elapsed()) for view in views), *(one.view for one in ended)]
         shown += self.far.measured(self.words) if self.far else []
-        wanted = self.far.columns if self.far else COLUMNS
-        self.form = layout(shown, max(20, self.size.width - 4), wanted)
-        make: Lines = {key_of(view): partial(self.live_row, view) for view in views}
-        make |= {key_of(one.view): partial(ended_row, one, self.form) for one in ended}
+        wanted = self.far.columns if self.far else rows.COLUMNS
+        self.form = rows.layout(shown, max(20, self.size.width - 4), wanted)
+        make: Lines = {rows.key_of(view): partial(self.live_row, view) for view in views}
+        make |= {rows.key_of(one.view): partial(rows.ended_row, one, self.form) for one in ended}
         make = self.far.lines(views, make, self.form, self.words) if self.far else make
         self.table.show(self.form.titles, tuple(make), lambda key: make[key]())
         self._draw_head(sum(not key.startswith(HEAD) for key in make))
@@ -128,18 +112,18 @@ class Board(Vertical):
         agents = self.scene.now.agents if self.scene else ()
         return [view._replace(host=self.own) for view in agents] if self.far else [*agents]
 
-    def _ended(self) -> list[EndedAgent]:
+    def _ended(self) -> list[rows.EndedAgent]:
         ended = self.scene.ended if self.scene else ()
         if not self.far:
             return [*ended]
         return [one._replace(view=one.view._replace(host=self.own)) for one in ended]
 
-    def live_row(self, view: AgentView) -> TopRow:
+    def live_row(self, view: AgentView) -> rows.TopRow:
         """As it is at this moment: its ages grow between two looks."""
         scene = self.scene
         endings = [one for one in scene.endings if one.agent == view.name] if scene else []
-        progress = ending_words(endings[0], self.limits) if endings else ""
-        return live_row(aged(view, self.elapsed()), self.form, progress)
+        progress = rows.ending_words(endings[0], self.limits) if endings else ""
+        return rows.live_row(rows.aged(view, self.elapsed()), self.form, progress)
 
     def elapsed(self) -> float:
         """Seconds since the last look."""
@@ -151,7 +135,7 @@ class Board(Vertical):
     def grow_older(self) -> None:
         """Draws again what changes by itself: the ages in the lines that are seen, and the time.
         Once a look is no longer fresh, rows carry its age, and the columns need another width."""
-        if self.elapsed() > FRESH and not self._wide:
+        if self.elapsed() > rows.FRESH and not self._wide:
             self._wide = True
             self.draw()
         self.table.refresh_changed()
@@ -162,10 +146,10 @@ class Board(Vertical):
             return
         filtered = f"filter '{printable(self.words)}': {shown} shown" if self.words else ""
         far, hosts = (self.far.heard(), self.far.where()) if self.far else ((), "")
-        head = headline(
+        head = rows.headline(
             self.scene.now, readonly=self.readonly, filtered=filtered, far=far, hosts=hosts
         )
-        line = with_clock(head, self.clock(), self.size.width)
+        line = rows.with_clock(head, self.clock(), self.size.width)
         if line != self._head:
             self._head = line
             self.query_one("#head", Static).update(line, layout=False)
@@ -187,7 +171,7 @@ class Board(Vertical):
         if scene is None:
             return None
         views = (*scene.now.agents, *(one.view for one in scene.ended))
-        return next((view for view in views if key_of(view) == key), None)
+        return next((view for view in views if rows.key_of(view) == key), None)
 
     def far_of(self, key: str) -> AgentView | None:
         """The agent of another host that has this line."""

@@ -7,24 +7,10 @@ from typing import NamedTuple
 from knell.api.results import AgentView
 from knell.core.ports.fleet import HostView, OrderView
 from knell.faces.far.answers import SHORT
-from knell.faces.far.look import HERE, FarLook, FarScene, far_key
+from knell.faces.far.look import HERE, UNSEEN, FarLook, FarScene, far_key
 from knell.faces.text.fleet import CLOCK_OFF, seen_words
 from knell.faces.text.terminal import printable, since, span
-from knell.faces.top.rows import (
-    COLUMNS,
-    MEASURED,
-    EndedAgent,
-    Layout,
-    TopColumn,
-    TopRow,
-    count_words,
-    ended_row,
-    key_of,
-    live_row,
-    matches,
-    ordered,
-    plain,
-)
+from knell.faces.top import rows
 from knell.faces.top.table import HEAD
 
 
@@ -35,7 +21,7 @@ class FarRows(NamedTuple):
     ended: tuple[AgentView, ...] = ()
 
 
-Lines = dict[str, Callable[[], TopRow]]  # key → its line, as it is now
+Lines = dict[str, Callable[[], rows.TopRow]]  # key → its line, as it is now
 
 
 class FleetRows:
@@ -45,14 +31,14 @@ class FleetRows:
         self.look = look
         self.by_host = True
         self.columns = fleet_columns(look)
-        self._cut: tuple[FarScene | None, str, FarRows] = (None, "", FarRows())
+        self._cut = (UNSEEN, "", FarRows())
 
     def far(self, words: str) -> FarRows:
         scene = self.look.scene
-        if scene and (self._cut[0] is not scene or self._cut[1] != words):
+        if self._cut[0] is not scene or self._cut[1] != words:
 
             def found(views: Iterable[AgentView]) -> tuple[AgentView, ...]:
-                return tuple(view for view in views if matches(view, words, view.host))
+                return tuple(view for view in views if rows.matches(view, words, view.host))
 
             self._cut = (scene, words, FarRows(found(scene.picture.agents), found(scene.ended)))
         return self._cut[2]
@@ -60,19 +46,20 @@ class FleetRows:
     def measured(self, words: str) -> list[AgentView]:
         """Rows by which the columns get their widths."""
         scene, far = self.look.scene, self.far(words)
-        some = far.live[:MEASURED]
-        return [*(as_last_told(view, scene) for view in some), *far.ended] if scene else []
+        some = far.live[: rows.MEASURED]
+        return [*(as_last_told(view, scene) for view in some), *far.ended]
 
-    def lines(self, local: Sequence[AgentView], make: Lines, form: Layout, words: str) -> Lines:
+    def lines(
+        self, local: Sequence[AgentView], make: Lines, form: rows.Layout, words: str
+    ) -> Lines:
         """`make`: the lines of this host's agents, `local` those that live."""
         scene, far = self.look.scene, self.far(words)
         lines = dict(make)
-        if scene:
-            for view in (*far.live, *far.ended):
-                lines[far_key(view)] = partial(far_row, view, form, scene)
+        for view in (*far.live, *far.ended):
+            lines[far_key(view)] = partial(far_row, view, form, scene)
         if not self.by_host:
-            first = [key_of(v) if v.host == self.look.own else far_key(v) for v in
-                     ordered((*local, *far.live))]  # fmt: skip
+            first = [rows.key_of(v) if v.host == self.look.own else far_key(v) for v in
+                     rows.ordered((*local, *far.live))]  # fmt: skip
             return {key: lines[key] for key in first} | lines
         return self._by_host(local, make, lines, words)
 
@@ -80,9 +67,9 @@ class FleetRows:
         """This host first, then the others by name; also those where nobody runs."""
         scene, far, own = self.look.scene, self.far(words), self.look.own
         members: dict[str, list[AgentView]] = {}
-        hosts = scene.picture.hosts if scene and not words else ()
+        hosts = () if words else scene.picture.hosts
         members |= {host.name: [] for host in hosts if host.state != "left" and host.name != own}
-        for view in (*ordered(far.live), *far.ended):
+        for view in (*rows.ordered(far.live), *far.ended):
             members.setdefault(view.host, []).append(view)
         found: Lines = {f"{HEAD}{own}": partial(host_row, own, None, local)} | make
         for name in sorted(members):
@@ -91,18 +78,15 @@ class FleetRows:
             found |= {far_key(view): lines[far_key(view)] for view in members[name]}
         return found
 
-    def _head(self, name: str, live: Sequence[AgentView]) -> TopRow:
-        scene = self.look.scene
-        return host_row(name, scene.host(name) if scene else None, live)
+    def _head(self, name: str, live: Sequence[AgentView]) -> rows.TopRow:
+        return host_row(name, self.look.scene.host(name), live)
 
     def find(self, key: str) -> AgentView | None:
-        return self.look.scene.find(key) if self.look.scene else None
+        return self.look.scene.find(key)
 
     def about(self, key: str) -> tuple[str, list[str]] | None:
         """Title and text about the line under the cursor, where it is no agent of this host."""
         scene = self.look.scene
-        if not scene:
-            return None
         if view := scene.find(key):
             return printable(f"{view.name}@{view.host}"), far_lines(view, scene)
         name = key.removeprefix(HEAD)
@@ -113,7 +97,7 @@ class FleetRows:
     def where(self) -> str:
         """For the headline: how many hosts, and how many of them are silent."""
         scene = self.look.scene
-        if not scene:
+        if scene is UNSEEN:
             return "other hosts: not seen yet"
         hosts = [host for host in scene.picture.hosts if host.state != "left"]
         quiet = sum(host.state != "heard" for host in hosts)
@@ -123,22 +107,23 @@ class FleetRows:
     def heard(self) -> list[AgentView]:
         """The agents of other hosts, for counting: nobody knows what those of silent ones do."""
         scene = self.look.scene
-        if not scene:
-            return []
         return [
             view._replace(activity="unknown") if scene.is_quiet(view.host) else view
             for view in scene.picture.agents
         ]
 
 
-def fleet_columns(look: FarLook) -> tuple[TopColumn, ...]:
+def fleet_columns(look: FarLook) -> tuple[rows.TopColumn, ...]:
     """Those of one host, with the host first and its age last."""
 
     def seen(view: AgentView) -> str:
-        scene = look.scene
-        return "here" if view.host == look.own or not scene else seen_words(scene.host(view.host))
+        return "here" if view.host == look.own else seen_words(look.scene.host(view.host))
 
-    return (TopColumn("HOST", 16, plain("host")), *COLUMNS, TopColumn("SEEN", 24, seen))
+    return (
+        rows.TopColumn("HOST", 16, rows.plain("host")),
+        *rows.COLUMNS,
+        rows.TopColumn("SEEN", 24, seen),
+    )
 
 
 def as_last_told(view: AgentView, scene: FarScene) -> AgentView:
@@ -146,14 +131,14 @@ def as_last_told(view: AgentView, scene: FarScene) -> AgentView:
     return view._replace(activity_age_s=scene.host(view.host).seen)
 
 
-def far_row(view: AgentView, form: Layout, scene: FarScene) -> TopRow:
+def far_row(view: AgentView, form: rows.Layout, scene: FarScene) -> rows.TopRow:
     """An agent of another host; an order to it that is open is shown as what it is."""
     order = scene.order_of(view)
     told = order_words(order) if order else ""
     if view.state == "ended" and not told:
-        row = ended_row(EndedAgent(view, scene.receipts.get(far_key(view))), form)
+        row = rows.ended_row(rows.EndedAgent(view, scene.receipts.get(far_key(view))), form)
     else:
-        row = live_row(as_last_told(view, scene), form, told)
+        row = rows.live_row(as_last_told(view, scene), form, told)
     tone = "silent" if scene.is_quiet(view.host) and row.live else row.tone
     return row._replace(key=far_key(view), tone=tone, live=view.state != "ended")
 
@@ -164,16 +149,16 @@ def order_words(order: OrderView) -> str:
     return printable(f"{order.verb} pending  order {order.id[:SHORT]}, {at}")
 
 
-def host_row(name: str, host: HostView | None, live: Sequence[AgentView]) -> TopRow:
+def host_row(name: str, host: HostView | None, live: Sequence[AgentView]) -> rows.TopRow:
     """The line above the agents of one host; `host` is None for this one."""
     count = f"{len(live)} agents" if len(live) != 1 else "1 agent"
     if host is None or host.state == "heard":
         tone, told = "host", seen_words(host) if host else "here"
-        text = [name, count, count_words(live), told if name != HERE else ""]
+        text = [name, count, rows.count_words(live), told if name != HERE else ""]
     else:  # what they do is what they did: it is not counted as if it were so now
         tone, text = "silent", [name, count, seen_words(host), "they may be working"]
     shown = "  ".join(part for part in text if part)
-    return TopRow(f"{HEAD}{name}", name, tone, printable(f"─ {shown}"), live=False)
+    return rows.TopRow(f"{HEAD}{name}", name, tone, printable(f"─ {shown}"), live=False)
 
 
 def host_lines(host: HostView, scene: FarScene) -> list[str]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from knell.api.results import AgentView, EndingProgress, Receipt, Snapshot
 from knell.faces.text.agents import last_seen_doing, place_of
-from knell.faces.text.endings import proof_words, way_back
+from knell.faces.text.endings import progress_words, proof_words, way_back
 from knell.faces.text.terminal import columns, cut, printable, since, size, span
 
 GAP = 2
@@ -14,7 +14,6 @@ SOME_NAME = 12  # columns that names keep where others need the room
 FRESH = 5.0  # seconds for which a look needs no age: the next one usually comes sooner
 BAR = 8  # columns
 MEASURED = 2000  # rows
-RUNGS = {"exit_keys": "asked", "term": "TERM", "kill": "KILL"}
 DOING = {"killed": "killing", "stopped": "stopping"}
 ORDER = ("stalled", "unresponsive", "waiting", "working", "idle", "unknown")
 
@@ -169,15 +168,10 @@ def live_row(view: AgentView, form: Layout, progress: str = "") -> TopRow:
 
 
 def ending_words(one: EndingProgress, limits: Mapping[str, float]) -> str:
-    """How far an ending is: `killing  ██████░░ TERM 1.4/2 s  3 of 5 gone`.
-
-    `limits`: how long each rung may take, as far as that is known here."""
+    """`killing  ██████░░ TERM 1.4/2 s  3 of 5 gone`."""
     full = round(BAR * one.gone / one.total) if one.total else 0
-    gone = f"  {one.gone} of {one.total} gone" if one.total else ""
     bar = "█" * full + "░" * (BAR - full)
-    limit = f"/{limits[one.rung]:g}" if one.rung in limits else ""
-    rung = RUNGS.get(one.rung, one.rung) or "begins"
-    return f"{DOING.get(one.outcome, 'ending')}  {bar} {rung} {one.seconds:.1f}{limit} s{gone}"
+    return f"{DOING.get(one.outcome, 'ending')}  {bar} {progress_words(one, limits)}"
 
 
 def ended_row(one: EndedAgent, form: Layout) -> TopRow:

@@ -6,7 +6,7 @@ from typing import Any
 from knell.api import Knell
 from knell.api.results import AgentView
 from knell.core.errors import BadRequest
-from knell.faces.deeds import DEEDS, AgentDeed, Plan, make_plan, shown
+from knell.faces.deeds import DEEDS, Plan, shown
 from knell.faces.far import deeds as far_deeds
 from knell.faces.far.look import far_key
 from knell.faces.web.far import FarNews
@@ -23,17 +23,12 @@ def plan(
     runs = list(dict.fromkeys(values["runs"]))
     if not runs:
         raise BadRequest("runs is empty: no agent is meant")
-    deed, here = deed_named(values["deed"]), [run for run in runs if "@" not in run]
-    away = [run for run in runs if "@" in run]
-    if not away or not news:
-        return make_plan(knell, deed, meant(knell, here, scene))
-    there = news.scene(knell)
-    far = [view for run in away if (view := there.find(run))]
-    return far_deeds.make_plan(knell, deed, meant(knell, here, scene) if here else [], far, there)
-
-
-def deed_named(name: str) -> AgentDeed:
-    return next(deed for deed in DEEDS if deed.name == name)
+    deed = next(deed for deed in DEEDS if deed.name == values["deed"])
+    here, away = ([run for run in runs if ("@" in run) is other] for other in (False, True))
+    there = news.scene(knell) if news and away else None
+    far = [view for run in away if (view := there.find(run))] if there else []
+    views = meant(knell, here, scene) if here else []
+    return far_deeds.make_plan(knell, deed, views, far, there)
 
 
 def meant(knell: Knell, runs: Sequence[str], scene: WebScene | None) -> list[AgentView]:

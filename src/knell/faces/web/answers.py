@@ -7,7 +7,7 @@ from typing import Any
 from knell.api import Knell
 from knell.core.errors import BadRequest, KnellError
 from knell.faces.text.tables import story_json, verdict_json
-from knell.faces.web.feed import WebScene, event_json
+from knell.faces.web.feed import WebScene
 
 Values = Mapping[str, Any]
 Answer = Callable[[Knell, Values], Any]
@@ -52,7 +52,7 @@ def logs(knell: Knell, values: Values) -> Any:
 
 def events(knell: Knell, values: Values) -> Any:
     found = knell.events(after=values["after"], agent=values["agent"], limit=values["limit"])
-    return {"events": [event_json(event) for event in found]}
+    return {"events": [event._asdict() for event in found]}
 
 
 def receipts(knell: Knell, values: Values) -> Any:
@@ -69,11 +69,7 @@ def tasks(knell: Knell, _: Values) -> Any:
     history = knell.task_history()
     steps = {task: [one.to_json() for one in found] for task, found in history.items()}
     known = [task._asdict() | {"history": steps.get(task.id, [])} for task in knell.tasks()]
-    return {"tasks": known, "teams": [_team(view) for view in knell.teams()]}
-
-
-def _team(view: Any) -> dict[str, Any]:
-    return view.team._asdict()
+    return {"tasks": known, "teams": [view.team._asdict() for view in knell.teams()]}
 
 
 def worktrees(knell: Knell, _: Values) -> Any:

@@ -15,17 +15,9 @@ from knell.core.codes import Code
 from knell.core.errors import AskerError, BadParameter, BadRequest, KnellError
 from knell.core.fleet.target import is_far
 from knell.faces.far.deeds import NOT_FAR
-from knell.faces.web import acts, far
-from knell.faces.web.endpoints import (
-    ENDPOINTS,
-    Endpoint,
-    body_values,
-    is_count,
-    openapi,
-    query_values,
-)
+from knell.faces.web import acts, endpoints, far
 from knell.faces.web.far import FarNews
-from knell.faces.web.feed import WebFeed, event_json
+from knell.faces.web.feed import WebFeed
 from knell.faces.web.files import page_files
 from knell.faces.web.options import WebNames, WebOptions
 from knell.faces.web.sessions import WebSessions
@@ -65,7 +57,7 @@ class WebApp:
         }
         routes = [
             Route(one.path, own.get(one.path) or self._looking(one), methods=[one.method])
-            for one in ENDPOINTS
+            for one in endpoints.ENDPOINTS
         ]
         self.asgi = Starlette(routes=[*routes, Route("/{path:path}", self.page, methods=["GET"])])
 
@@ -80,13 +72,13 @@ class WebApp:
         content, kind = found
         return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
 
-    def _looking(self, endpoint: Endpoint) -> Callable[[Request], Any]:
+    def _looking(self, endpoint: endpoints.Endpoint) -> Callable[[Request], Any]:
         answer = endpoint.answer
         assert answer  # noqa: S101 - the others are named in `own`
 
         async def look(request: Request) -> Response:
             def found(knell: Knell) -> Any:
-                values = query_values(endpoint, request)
+                values = endpoints.query_values(endpoint.path, request)
                 if self.far and is_far(values.get("name", "")):
                     return self._about_far(knell, endpoint.path, values["name"], self.far)
                 return answer(knell, values)
@@ -115,16 +107,15 @@ class WebApp:
         return await self._answered(lambda knell: told | {"acts_as": knell.caller().by})
 
     async def openapi(self, _: Request) -> Response:
-        return JSONResponse(openapi())
+        return JSONResponse(endpoints.openapi())
 
     async def changes(self, request: Request) -> Response:
-        endpoint = next(one for one in ENDPOINTS if one.path == "/api/changes")
         try:
-            after = query_values(endpoint, request)["after"]
+            after = endpoints.query_values("/api/changes", request)["after"]
         except BadParameter as error:
             return error_answer(400, error.code, str(error))
         last = request.headers.get("last-event-id", "")
-        after = int(last) if is_count(last) else after
+        after = int(last) if endpoints.is_count(last) else after
         if self.streams.full:
             return error_answer(503, "too_many_streams", "too many browsers look already")
         at_once = {"x-accel-buffering": "no"}  # a proxy passes each message on
@@ -161,7 +152,7 @@ class WebApp:
             found = knell.server.recorded_events(after, limit=MISSED + 1)
             if len(found) > MISSED or not newest or after > newest[-1].id:
                 return message("resync", {"why": "too much happened meanwhile"})
-            told = [event_json(event) for event in found]
+            told = [event._asdict() for event in found]
             return message("change", {"events": told}, newest[-1].id)
 
         try:
@@ -173,7 +164,7 @@ class WebApp:
 
     async def open_session(self, request: Request) -> Response:
         try:
-            given = body_values("/api/session", await request.body())
+            given = endpoints.body_values("/api/session", await request.body())
             agent = await self._in_thread(lambda knell: self._agent_behind(knell, request))
         except BadParameter as error:
             return error_answer(400, error.code, str(error))
@@ -231,7 +222,7 @@ class WebApp:
     async def _posted(self, request: Request, call: Callable[[Knell, Said], Any]) -> Response:
         """What comes of the body of a request, checked by the table."""
         path, body = request.url.path, await request.body()
-        return await self._answered(lambda knell: call(knell, body_values(path, body)))
+        return await self._answered(lambda knell: call(knell, endpoints.body_values(path, body)))
 
     async def _answered(self, call: Callable[[Knell], Any]) -> Response:
         try:

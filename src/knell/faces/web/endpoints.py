@@ -172,20 +172,23 @@ def is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= DIGITS
 
 
-def query_values(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+def inputs_of(path: str) -> tuple[Input, ...]:
+    return next(one.inputs for one in ENDPOINTS if one.path == path)
+
+
+def query_values(path: str, request: Request) -> dict[str, Any]:
     """What the query string says, as the table wants it; BadParameter for anything else."""
     given: dict[str, Any] = dict(request.query_params)
-    for one in endpoint.inputs:
+    for one in inputs_of(path):
         text = given.get(one.name, "")
         if one.type == "count" and is_count(text):
             given[one.name] = int(text)
-    return checked(endpoint.inputs, given)
+    return checked(inputs_of(path), given)
 
 
 def body_values(path: str, body: bytes) -> dict[str, Any]:
-    endpoint = next(one for one in ENDPOINTS if one.path == path)
     try:
         given = cast("object", json.loads(body))
     except (ValueError, RecursionError) as error:
         raise BadParameter("body", f"the body is no JSON: {error}") from error
-    return checked(endpoint.inputs, given)
+    return checked(inputs_of(path), given)

@@ -11,7 +11,7 @@ from knell.core.errors import BadRequest, NoSuchAgent
 from knell.core.fleet.target import far_target
 from knell.core.ports.fleet import HostView
 from knell.faces.far.deeds import ask_host
-from knell.faces.far.look import FarLook, FarScene, far_key, published_receipt
+from knell.faces.far.look import UNSEEN, FarLook, FarScene, far_key, published_receipt
 
 DRIFT = 2.0  # seconds by which a browser may be wrong about when a host was heard
 FRESH = 15.0  # seconds for which a picture is good enough to plan by
@@ -26,7 +26,7 @@ class FarNews:
         self.look = FarLook(open_knell, self.tell, resting=True)
         self._publish = publish
         self._lock = threading.Lock()  # a timer tells too, that no answer came
-        self._scene: FarScene | None = None
+        self._scene = UNSEEN
         self._rows: dict[str, Json] = {}
         self._told: Json = {}
 
@@ -39,7 +39,7 @@ class FarNews:
     def _news(self) -> Json:
         scene, before = self.look.scene, self._scene
         news: Json = {}
-        if scene and scene is not before:
+        if scene is not before:
             self._scene, known = scene, self._rows
             self._rows = rows_json(scene)
             if rows := [row for key, row in self._rows.items() if known.get(key) != row]:
@@ -62,19 +62,16 @@ class FarNews:
         """Everything, for a browser that has just come."""
         with self._lock:
             scene = self._scene
-            hosts = [scene.host(name) for name in scene.known] if scene else []
             return {
-                "full": True, "looked": scene is not None, "rows": [*self._rows.values()],
-                "hosts": [host_json(one) for one in hosts], **self._state(),
+                "full": True, "looked": scene is not UNSEEN, "rows": [*self._rows.values()],
+                "hosts": [host_json(scene.host(name)) for name in scene.known], **self._state(),
             }  # fmt: skip
 
     def scene(self, knell: Knell) -> FarScene:
         """A picture that is new enough to act by. The database is asked if there is none, and its
         error is the caller's."""
         found = self.look.scene
-        if found and time.monotonic() - found.taken < FRESH:
-            return found
-        return self.look.take(knell)
+        return found if time.monotonic() - found.taken < FRESH else self.look.take(knell)
 
     def view(self, knell: Knell, key: str) -> AgentView:
         found = self.scene(knell).find(key)
@@ -109,11 +106,11 @@ def host_json(host: HostView) -> Json:
     return {name: getattr(host, name) for name in names}
 
 
-def changed_hosts(before: FarScene | None, now: FarScene) -> list[HostView]:
+def changed_hosts(before: FarScene, now: FarScene) -> list[HostView]:
     """Those of which a browser, whose clock goes on, would say something else."""
     found: list[HostView] = []
     for host in now.picture.hosts:
-        past = before.host(host.name) if before and host.name in before.known else None
+        past = before.host(host.name) if host.name in before.known else None
         same = past and past._replace(seen=None, live=0) == host._replace(seen=None, live=0)
         drift = abs((past.seen or 0.0) - (host.seen or 0.0)) if past else 0.0
         if not same or drift > DRIFT or (past and past.live != host.live):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from knell.api import Knell
-from knell.api.results import AgentView, Changes, Event, Snapshot
+from knell.api.results import AgentView, Changes, Snapshot
 from knell.core.errors import KnellError
 from knell.faces.look_thread import LookThread
 from knell.faces.text.tables import orphan_json
@@ -104,7 +104,7 @@ def told_changes(before: Snapshot, changes: Changes) -> dict[str, Any]:
     if changes.gone:
         told["gone"] = list(changes.gone)
     if changes.events:
-        told["events"] = [event_json(event) for event in changes.events]
+        told["events"] = [event._asdict() for event in changes.events]
     for name in ("states", "outcomes", "runs_bytes", "interrupted"):
         if getattr(before, name) != getattr(now, name):
             told[name] = getattr(now, name)
@@ -130,7 +130,3 @@ def corrected_ages(before: Snapshot, now: Snapshot) -> Mapping[str, float | None
         if expected != view.quiet_s and abs((expected or 0.0) - (view.quiet_s or 0.0)) > DRIFT:
             found[view.name] = view.quiet_s
     return found
-
-
-def event_json(event: Event) -> dict[str, Any]:
-    return event._asdict()

@@ -1,6 +1,6 @@
 """The files of the page: what is not among them cannot be asked for."""
 
-from importlib import resources
+from pathlib import Path
 
 KINDS = {
     ".html": "text/html",
@@ -12,14 +12,9 @@ KINDS = {
 
 def page_files() -> dict[str, tuple[bytes, str]]:
     """Every file of the page by its path, with its kind."""
-    found: dict[str, tuple[bytes, str]] = {}
-    folders = [("", resources.files("knell.faces.web") / "page")]
-    for prefix, folder in folders:
-        for entry in folder.iterdir():
-            if entry.is_dir():
-                folders.append((f"{prefix}{entry.name}/", entry))
-                continue
-            kind = KINDS.get("." + entry.name.rpartition(".")[2])
-            if kind:
-                found[prefix + entry.name] = (entry.read_bytes(), kind)
-    return found
+    folder = Path(__file__).with_name("page")
+    known = [file for file in folder.rglob("*") if file.suffix in KINDS]
+    return {
+        file.relative_to(folder).as_posix(): (file.read_bytes(), KINDS[file.suffix])
+        for file in known
+    }

@@ -1,10 +1,12 @@
 """Refuses a request before anything of knell sees it, unless a page of ours or a script sent it."""
 
 import asyncio
-import json
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 
+from starlette.responses import JSONResponse
+
+from knell.faces.http_server import bearer, header_texts
 from knell.faces.web.options import WebNames
 from knell.faces.web.sessions import WebSessions
 
@@ -54,7 +56,7 @@ class WebGuard:
         if scope["type"] != "http":
             return
         sent = with_headers(send, self._names)
-        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
+        headers = header_texts(scope)
         trouble = self._strange(scope, headers) or self._refused(scope, headers)
         if trouble is None and scope["method"] == "POST":
             body = await whole_body(headers, receive)
@@ -62,10 +64,8 @@ class WebGuard:
                 receive = replayed(body, receive)
             else:
                 trouble = body
-        if trouble:
-            await send_trouble(sent, trouble)
-            return
-        await self._inside(scope, receive, sent)
+        answer = refusal(trouble) if trouble else self._inside
+        await answer(scope, receive, sent)
 
     def _strange(self, scope: Scope, headers: dict[str, str]) -> HttpTrouble | None:
         """What a page of another site, or a name that was bound to this address, gives away."""
@@ -108,11 +108,6 @@ class WebGuard:
         except CookieError:
             return ""
         return found.value if found else ""
-
-
-def bearer(headers: dict[str, str]) -> str:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 async def whole_body(headers: dict[str, str], receive: Any) -> bytes | HttpTrouble:
@@ -169,8 +164,6 @@ def with_headers(send: Any, names: WebNames) -> Any:
     return sent
 
 
-async def send_trouble(send: Any, trouble: HttpTrouble) -> None:
+def refusal(trouble: HttpTrouble) -> JSONResponse:
     said = {"error": {"code": trouble.code, "message": trouble.message}}
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": trouble.status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(said).encode()})
+    return JSONResponse(said, trouble.status, {"connection": "close"})

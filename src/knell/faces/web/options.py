@@ -17,9 +17,11 @@ class WebOptions(NamedTuple):
     env: Mapping[str, str] = os.environ
     host: str = "127.0.0.1"
     port: int = 0
-    cert: str = ""
-    key: str = ""
-    proxy: str = ""  # the origin under which a proxy serves this server: https://agents.example
+    tls_cert: str = ""
+    tls_key: str = ""
+    behind_proxy: str = (
+        ""  # the origin under which a proxy serves this server: https://agents.example
+    )
     readonly: bool = False
     fleet: bool = False  # other hosts too
 
@@ -40,16 +42,16 @@ def check(options: WebOptions) -> None:
             f"--host {options.host or repr('')} is no name that a browser could use",
             "name the one address or host name by which browsers reach this machine",
         )
-    if bool(options.cert) != bool(options.key):
+    if bool(options.tls_cert) != bool(options.tls_key):
         raise BadRequest("--tls-cert and --tls-key belong together")
-    if options.proxy:
-        _check_proxy(options.proxy)
-    elif options.host not in LOOPBACK and not options.cert:
+    if options.behind_proxy:
+        _check_proxy(options.behind_proxy)
+    elif options.host not in LOOPBACK and not options.tls_cert:
         raise BadRequest(
             f"other machines reach {options.host}: what they send and get must be encrypted",
             "add --tls-cert FILE --tls-key FILE, or --behind-proxy https://NAME",
         )
-    if options.cert:
+    if options.tls_cert:
         _check_tls(options)
 
 
@@ -68,7 +70,7 @@ def _check_proxy(origin: str) -> None:
 def _check_tls(options: WebOptions) -> None:
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
-            options.cert, options.key, password=""
+            options.tls_cert, options.tls_key, password=""
         )
     except (OSError, ValueError) as error:  # missing, no certificate, a key of another one
         told = getattr(error, "reason", "") or getattr(error, "strerror", "") or str(error)
@@ -80,12 +82,12 @@ def _check_tls(options: WebOptions) -> None:
 
 def names(options: WebOptions, port: int) -> WebNames:
     """`port`: on which it listens."""
-    if options.proxy:
-        parts = urlsplit(options.proxy)
+    if options.behind_proxy:
+        parts = urlsplit(options.behind_proxy)
         hosts = frozenset({parts.netloc.lower()})
         origin = f"{parts.scheme}://{parts.netloc}".lower()
         return WebNames(hosts, frozenset({origin}), origin, secure=parts.scheme == "https")
-    scheme = "https" if options.cert else "http"
+    scheme = "https" if options.tls_cert else "http"
     known = LOOPBACK if options.host in LOOPBACK else (options.host.lower(),)
     hosts = frozenset(f"{_bracketed(name)}:{port}" for name in known)
     if port == USUAL_PORTS[scheme]:

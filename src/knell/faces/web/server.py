@@ -31,12 +31,8 @@ def serve(options: WebOptions, ready: Callable[[str], None]) -> None:
     """`ready` gets the address with its one-time token, once the server answers there."""
     check(options)
     check_outside(options)
-    with bound(options.host, options.port) as listening:
-        work = Work()
-        try:
-            asyncio.run(_serve(options, work, listening, ready))
-        finally:
-            work.finish()
+    with bound(options.host, options.port) as listening, Work() as work:
+        asyncio.run(_serve(options, work, listening, ready))
 
 
 def check_outside(options: WebOptions) -> None:
@@ -69,7 +65,7 @@ async def _serve(
     config = uvicorn.Config(
         guard, log_level="critical", lifespan="off", timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         http=LimitedConnection, ws="none", server_header=False, proxy_headers=False,
-        ssl_certfile=options.cert or None, ssl_keyfile=options.key or None,
+        ssl_certfile=options.tls_cert or None, ssl_keyfile=options.tls_key or None,
     )  # fmt: skip
     server = HttpServer(config)
     app.streams.start()

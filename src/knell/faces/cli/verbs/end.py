@@ -9,16 +9,7 @@ from knell.core.codes import Code
 from knell.core.errors import BadRequest, Refused
 from knell.core.selector import is_number
 from knell.faces import exits
-from knell.faces.cli import complete, options, output
-from knell.faces.cli.fastpath import (
-    DRY,
-    all_targets,
-    ending_shown,
-    has_far,
-    is_declined,
-    kill_agents,
-    print_endings,
-)
+from knell.faces.cli import complete, fastpath, options, output
 from knell.faces.text import endings as endings_text
 from knell.faces.text import tables
 
@@ -49,7 +40,7 @@ def kill(targets: tuple[str, ...], **given: Any) -> int:
     TARGETS are names, PIDs, pid:N, tag:X, team:X, session:X, %pane, globs, all, or - to read them
     from standard input. knell sends TERM, waits 2 seconds, sends KILL, and closes the pane last.
     """
-    return kill_agents(targets, **given)
+    return fastpath.kill_agents(targets, **given)
 
 
 # -- stop, and its older name delete -----------------------------------------------------------
@@ -107,7 +98,7 @@ def delete(targets: tuple[str, ...], **given: Any) -> int:
 
 def stop_agents(targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> int:
     wait, knell = given.pop("wait"), Knell(registry=given.pop("registry"))
-    if has_far(targets):
+    if fastpath.has_far(targets):
         from knell.faces.cli.far import end_agents
 
         return end_agents(knell, "stop", targets, given, wait)
@@ -118,15 +109,15 @@ def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[st
     session = given["session"]
     given |= {"verb": verb, "unlisted": given.pop("force_no_yaml")}
     given["yes"] = given["yes"] or (given["purge"] and options.ask_person(PURGE))
-    words = all_targets(targets, verb) if targets else ()
+    words = fastpath.all_targets(targets, verb) if targets else ()
     if words and session:
         raise BadRequest("--session already names what to end", f"leave out {', '.join(words)}")
     asked = given["yes"] or given["dry_run"] or output.json_wanted() or not words
-    dry: dict[str, Any] = {**given, **DRY}
-    if not asked and is_declined(words, verb, lambda: knell.stop(*words, **dry), given):
+    dry: dict[str, Any] = {**given, **fastpath.DRY}
+    if not asked and fastpath.is_declined(words, verb, lambda: knell.stop(*words, **dry), given):
         return exits.Exit.FAILED
     try:
-        with ending_shown(knell, given["grace"], "stop"):
+        with fastpath.ending_shown(knell, given["grace"], "stop"):
             receipts = knell.stop(*words, **given)
     except Refused as error:
         if error.code is not Code.NOT_IN_REGISTRY or output.json_wanted():
@@ -155,7 +146,7 @@ def print_stopped(receipts: "Endings") -> int:
     code = exits.of_receipts(receipts)
     if code == exits.Exit.DONE and receipts.incomplete:
         code = exits.Exit.FAILED
-    print_endings(receipts, "Stopped", code)
+    fastpath.print_endings(receipts, "Stopped", code)
     return code
 
 

@@ -1,16 +1,12 @@
-"""The verb that copies a conversation into a new agent: fork. And what `resume ID` starts."""
+"""The verb that copies a conversation into a new agent: fork."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from knell.api import Knell
 from knell.faces.cli import complete, options, output, progress
-from knell.faces.cli.started import pid_of, print_warnings, started_json
-from knell.faces.text.agents import whereabouts
-
-if TYPE_CHECKING:
-    from knell.api.results import Spawned
+from knell.faces.cli.started import spawned_result
 
 
 @click.command("fork", context_settings={"ignore_unknown_options": True})
@@ -34,13 +30,5 @@ def fork(*, name: str, **given: Any) -> None:
     knell = Knell()
     with progress.waiting(f"{name}  forking its conversation"):
         spawned = knell.fork(name, **given)
-    print_spawned(spawned, f"goes on from the conversation of '{name}'")
-
-
-def print_spawned(spawned: "Spawned", told: str) -> None:
-    agent, run, warnings = spawned
-    print_warnings(warnings)
-    where = {"place": run.place._asdict(), "conversation": agent.conversation}
-    found = whereabouts(run.place.name, run.place.pane)
-    text = f"{agent.name}: {agent.kind} runs as PID {pid_of(run)}{found}, and {told}"
-    output.print_result(started_json(agent, run) | where, text)
+    document, text = spawned_result(spawned)
+    output.print_result(document, f"{text}, and goes on from the conversation of '{name}'")

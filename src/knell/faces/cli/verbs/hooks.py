@@ -1,22 +1,21 @@
 """`knell hooks` installs and removes heartbeat hooks in the settings of programs."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from knell.api import Knell
-from knell.faces import exits
 from knell.faces.cli import complete, options, output
+from knell.faces.cli.installed import action_argument, print_reports, result_word
 
 if TYPE_CHECKING:
     from knell.api.results import HookReport
 
-ACTIONS = ("install", "uninstall", "status")
-
 
 @click.command("hooks")
-@click.argument("action", type=click.Choice(ACTIONS), default="status")
+@action_argument
 @click.argument("programs", nargs=-1, shell_complete=complete.with_hooks)
 @options.text("--settings", metavar="FILE", help="The settings file; default: the program's own.")
 @options.dry_run
@@ -34,25 +33,18 @@ def command(action: str, programs: tuple[str, ...], *, settings: str, dry_run: b
     else:
         change = hooks.install if action == "install" else hooks.uninstall
         reports = change(*programs, settings=settings, dry_run=dry_run)
-    code = exits.Exit.FAILED if any(report.error for report in reports) else exits.Exit.DONE
-    if output.json_wanted():
-        programs_json = [report._asdict() for report in reports]
-        output.print_json({"ok": code == exits.Exit.DONE, "programs": programs_json})
-    else:
-        _tell(action, reports, dry_run=dry_run)
-    return code
+    return print_reports("programs", reports, partial(_print_text, action, dry_run=dry_run))
 
 
-def _tell(action: str, reports: "Sequence[HookReport]", *, dry_run: bool) -> None:
+def _print_text(action: str, reports: "Sequence[HookReport]", *, dry_run: bool) -> None:
     for report in reports:
         if report.error:
             output.print_error(f"error: {report.program}: {report.error}")
             if report.hint:
                 output.print_error(f"hint: {report.hint}")
             continue
-        click.echo(
-            f"{report.program:<7} {_word(action, report, dry_run=dry_run):<15} {report.path}"
-        )
+        word = result_word(action, report, dry_run=dry_run)
+        click.echo(f"{report.program:<7} {word:<15} {report.path}")
         for note in report.notes:
             click.echo(f"        note: {note}")
         if report.diff:
@@ -60,11 +52,3 @@ def _tell(action: str, reports: "Sequence[HookReport]", *, dry_run: bool) -> Non
     changed = any(report.changed for report in reports)
     if action == "install" and changed and not dry_run:
         click.echo("sessions that start from now on have the hooks", err=True)
-
-
-def _word(action: str, report: "HookReport", *, dry_run: bool) -> str:
-    if not report.changed:
-        return report.state
-    if dry_run:
-        return f"would {action}"
-    return "removed" if action == "uninstall" else report.state

@@ -1,13 +1,12 @@
 """The verbs that look: list, status, show, tree, events, receipt, verify, doctor."""
 
-import json
+from functools import partial
 from typing import Any
 
 import click
 
 from knell.api import Knell
 from knell.core.fleet.target import far_target, is_far
-from knell.core.ports.store import Event
 from knell.core.selector import is_number
 from knell.faces import exits
 from knell.faces.cli import options, output, progress
@@ -131,24 +130,10 @@ def events(agent: str, *, follow: bool, limit: int, fleet: bool) -> None:
         return
     knell = Knell()
     found = knell.events(agent=agent, limit=limit)
-    widths = tables.event_widths(found)
-
-    def tell(event: Event) -> None:
-        text = (
-            json.dumps(event._asdict())
-            if output.json_wanted()
-            else tables.event_line(event, *widths)
-        )
-        click.echo(text)
-
-    if output.json_wanted() and not follow:
-        output.print_json({"events": [event._asdict() for event in found]})
-        return
-    for event in found:
-        tell(event)
-    if follow:
-        for event in knell.follow(agent=agent, after=found[-1].id if found else 0):
-            tell(event)
+    line = partial(tables.event_line, widths=tables.event_widths(found))
+    after = found[-1].id if found else 0
+    more = knell.follow(agent=agent, after=after) if follow else None
+    output.print_trail(found, line, more)
 
 
 @click.command("receipt")

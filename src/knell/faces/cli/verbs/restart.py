@@ -6,18 +6,10 @@ from typing import Any
 import click
 
 from knell.api import Knell
-from knell.faces.cli import complete, options, output, progress
+from knell.faces.cli import complete, options, output, progress, started
 from knell.faces.cli.confirm import MANY
 from knell.faces.cli.fastpath import has_far
-from knell.faces.cli.started import (
-    Started,
-    has_terminal,
-    is_group,
-    pid_of,
-    print_warnings,
-    start_each,
-    started_json,
-)
+from knell.faces.cli.on_host import is_said
 from knell.faces.exits import Exit
 from knell.faces.text.agents import whereabouts
 
@@ -44,12 +36,11 @@ def restart(names: tuple[str, ...], *, wait: float | None, **given: Any) -> int:
     if has_far(names):
         from knell.faces.cli.far import ask_one
 
-        said = {key: value for key, value in given.items() if value not in (None, False)}
-        codes = [ask_one("restart", name, said, wait) for name in names]
-        return max(codes)
+        said = {key: value for key, value in given.items() if is_said(value)}
+        return max(ask_one("restart", name, said, wait) for name in names)
     knell = Knell()
-    if len(names) == 1 and not is_group(names[0]):
-        here = not output.json_wanted() and has_terminal()
+    if len(names) == 1 and not started.is_group(names[0]):
+        here = not output.json_wanted() and output.has_terminal()
         document, text = restart_one(knell, names[0], given, here=here)
         output.print_result({"ok": True, **document}, text)
         return Exit.DONE
@@ -59,21 +50,21 @@ def restart(names: tuple[str, ...], *, wait: float | None, **given: Any) -> int:
     if wide and not given["yes"] and not options.ask_person(question):
         output.print_error("nothing was restarted")
         return Exit.FAILED
-    return start_each(meant, lambda one: restart_one(knell, one, given, here=False))
+    return started.start_each(meant, lambda one: restart_one(knell, one, given, here=False))
 
 
-def restart_one(knell: Knell, name: str, given: dict[str, Any], *, here: bool) -> Started:
+def restart_one(knell: Knell, name: str, given: dict[str, Any], *, here: bool) -> started.Started:
     from knell.faces.text import endings as endings_text
 
     with ExitStack() as talk:
         talk.enter_context(progress.waiting(f"{name}  waiting for its program"))
         free = talk.close if here else None
         (agent, run, warnings), receipt, resumed = knell.restart(name, **given, here=free)
-    print_warnings(warnings)
+    started.print_warnings(warnings)
     if receipt and not output.json_wanted():
         output.print_lines(endings_text.receipt_lines(receipt))
-    document = {**started_json(agent, run), "restarted_from": run.restarted_from}
+    document = {**started.started_json(agent, run), "restarted_from": run.restarted_from}
     document |= {"resumed": resumed, "receipt": receipt.to_json() if receipt else None}
     how = "goes on with its conversation" if resumed else "runs afresh"
     found = whereabouts(run.place.name, run.place.pane)
-    return document, f"{agent.name}: {how} as PID {pid_of(run)}{found}"
+    return document, f"{agent.name}: {how} as PID {started.pid_of(run)}{found}"

@@ -1,23 +1,22 @@
 """`knell skills` installs and removes the skills that knell brings for agents."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from knell.api import Knell
 from knell.core.errors import BadRequest
-from knell.faces import exits
 from knell.faces.cli import complete, options, output
+from knell.faces.cli.installed import action_argument, print_reports, result_word
 
 if TYPE_CHECKING:
     from knell.api.results import SkillReport
 
-ACTIONS = ("install", "uninstall", "status")
-
 
 @click.command("skills")
-@click.argument("action", type=click.Choice(ACTIONS), default="status")
+@action_argument
 @click.argument("skills", nargs=-1, shell_complete=complete.skills)
 @click.option(
     "--kind",
@@ -65,29 +64,25 @@ def command(
         reports = verbs.install(*skills, **where, replace=replace, dry_run=dry_run)
     else:
         reports = verbs.uninstall(*skills, **where, dry_run=dry_run)
-    code = exits.Exit.FAILED if any(report.error for report in reports) else exits.Exit.DONE
-    if output.json_wanted():
-        skills_json = [report._asdict() for report in reports]
-        output.print_json({"ok": code == exits.Exit.DONE, "skills": skills_json})
-    else:
-        _tell(action, reports, dry_run=dry_run)
-    return code
+    return print_reports("skills", reports, partial(_print_text, action, dry_run=dry_run))
 
 
-def _tell(action: str, reports: "Sequence[SkillReport]", *, dry_run: bool) -> None:
+def _print_text(action: str, reports: "Sequence[SkillReport]", *, dry_run: bool) -> None:
     """By directory; then what was left alone, and why."""
     for folder in dict.fromkeys(_folder(report) for report in reports):
         here = [report for report in reports if _folder(report) == folder]
         title = f"{here[0].kind}: {folder}" if here[0].kind else folder
-        words = {_told(action, report, dry_run=dry_run) for report in here}
-        if len(here) > 1 and len(words) == 1:
-            output.print_line(f"{title}: all {len(here)} {words.pop()}")
+        words = {
+            report.skill: "; ".join((result_word(action, report, dry_run=dry_run), *report.notes))
+            for report in here
+        }
+        if len(here) > 1 and len({*words.values()}) == 1:
+            output.print_line(f"{title}: all {len(here)} {words[here[0].skill]}")
             continue
         output.print_line(title)
-        width = max(len(report.skill) for report in here)
-        for report in here:
-            told = _told(action, report, dry_run=dry_run)
-            output.print_line(f"  {report.skill:<{width}}  {told}")
+        width = max(map(len, words))
+        for skill, text in words.items():
+            output.print_line(f"  {skill:<{width}}  {text}")
     failed = [report for report in reports if report.error]
     for report in failed:
         output.print_error(f"error: {report.error}")
@@ -99,15 +94,3 @@ def _tell(action: str, reports: "Sequence[SkillReport]", *, dry_run: bool) -> No
 
 def _folder(report: "SkillReport") -> str:
     return report.path.removesuffix(f"/{report.skill}")
-
-
-def _told(action: str, report: "SkillReport", *, dry_run: bool) -> str:
-    return "; ".join((_word(action, report, dry_run=dry_run), *report.notes))
-
-
-def _word(action: str, report: "SkillReport", *, dry_run: bool) -> str:
-    if not report.changed:
-        return report.state
-    if dry_run:
-        return f"would {action}"
-    return "removed" if action == "uninstall" else "installed"

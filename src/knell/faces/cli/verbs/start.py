@@ -7,16 +7,8 @@ import click
 
 from knell.api import Knell
 from knell.core.errors import BadRequest, NoSuchAgent, UnsureConversation
-from knell.faces.cli import complete, options, output, progress
+from knell.faces.cli import complete, options, output, progress, started
 from knell.faces.cli.on_host import on_its_host
-from knell.faces.cli.started import (
-    has_terminal,
-    is_group,
-    pid_of,
-    print_warnings,
-    start_each,
-    started_json,
-)
 from knell.faces.exits import Exit
 from knell.faces.text.agents import whereabouts
 
@@ -82,21 +74,19 @@ def spawn(words: tuple[str, ...], *, count: int, **given: Any) -> int | None:
 
         wish |= {"name": name, "worktree": worktree}
         return spawn_far(host, wish, count, wait)
-    started: list[dict[str, Any]] = []
+    agents: list[dict[str, Any]] = []
     for number in range(1, count + 1):
         end = f"-{number}" if count > 1 else ""
         own = {"name": name and name + end, "worktree": worktree and worktree + end}
         own["stay"] = knell.settings.spawn_stay / count
         with progress.waiting(f"{own['name'] or wish['kind']}  starting"):
-            agent, run, warnings = knell.spawn(**wish, **own)
-        print_warnings(warnings)
-        where = {"place": run.place._asdict(), "conversation": agent.conversation}
-        started.append(started_json(agent, run) | where)
+            spawned = knell.spawn(**wish, **own)
+        document, text = started.spawned_result(spawned)
+        agents.append(document)
         if not output.json_wanted():
-            found = whereabouts(run.place.name, run.place.pane)
-            click.echo(f"{agent.name}: {agent.kind} runs as PID {pid_of(run)}{found}")
+            output.print_line(text)
     if output.json_wanted():
-        output.print_json({"agents": started})
+        output.print_json({"agents": agents})
     return None
 
 
@@ -116,9 +106,10 @@ def create(*, registry: str, **given: Any) -> None:
     again by the command in that row. Refused while the row's agent still runs.
     """
     agent, run, warnings = Knell(registry=registry).create(**given)
-    print_warnings(warnings)
-    text = f"{agent.name}: {agent.kind} runs as PID {pid_of(run)} in session {run.place.session}"
-    output.print_result(started_json(agent, run) | {"session": run.place.session}, text)
+    started.print_warnings(warnings)
+    pid, session = started.pid_of(run), run.place.session
+    text = f"{agent.name}: {agent.kind} runs as PID {pid} in session {session}"
+    output.print_result(started.started_json(agent, run) | {"session": session}, text)
 
 
 @click.command("adopt")
@@ -139,11 +130,11 @@ def adopt(**given: Any) -> None:
     machine allows it, a cgroup holds whatever the agent starts from now on.
     """
     agent, run, warnings = Knell().adopt(**given)
-    print_warnings(warnings)
+    started.print_warnings(warnings)
     name, place = agent.name, run.place.name
-    text = f"{name}: took charge of PID {pid_of(run)} ({agent.kind}, {place})"
+    text = f"{name}: took charge of PID {started.pid_of(run)} ({agent.kind}, {place})"
     text += f"\n{name}: {HELD if run.cgroup else NOT_HELD}"
-    output.print_result(started_json(agent, run) | {"cgroup": bool(run.cgroup)}, text)
+    output.print_result(started.started_json(agent, run) | {"cgroup": bool(run.cgroup)}, text)
 
 
 @click.command("resume", context_settings={"ignore_unknown_options": True})
@@ -181,15 +172,17 @@ def resume(*, last: bool, registry: str, **given: Any) -> Exit:
     name = given["name"]
     if bool(name) == last:
         raise BadRequest("name one agent or group, or write --last", ENDED)
-    if last or is_group(name):
+    if last or started.is_group(name):
         names = knell.last_ended() if last else knell.ended_agents(name)
-        return start_each(
+        return started.start_each(
             names, lambda one: resume_one(knell, {**given, "name": one}, here=False, asks=False)[:2]
         )
     given["name"] = knell.agent_of_conversation(name) or name
     try:
         asks = not output.json_wanted()
-        document, text, fresh = resume_one(knell, given, here=asks and has_terminal(), asks=asks)
+        document, text, fresh = resume_one(
+            knell, given, here=asks and output.has_terminal(), asks=asks
+        )
     except NoSuchAgent as error:
         return open_strange(knell, given, error)
     output.print_result(document, text)
@@ -198,15 +191,14 @@ def resume(*, last: bool, registry: str, **given: Any) -> Exit:
 
 def open_strange(knell: Knell, given: dict[str, Any], missing: NoSuchAgent) -> Exit:
     """A new agent, if what names no agent is the id of a conversation; else the error itself."""
-    from knell.faces.cli.verbs.fork import print_spawned
-
     id, wanted = given["name"], ("place", "server", "session", "cwd", "args")
     try:
         with progress.waiting(f"{id}  looking for its program"):
             spawned = knell.open_conversation(id, **{word: given[word] for word in wanted})
     except NoSuchAgent:
         raise missing from None
-    print_spawned(spawned, f"continues conversation {id}")
+    document, text = started.spawned_result(spawned)
+    output.print_result(document, f"{text}, and continues conversation {id}")
     return Exit.DONE
 
 
@@ -226,12 +218,12 @@ def resume_one(
     except UnsureConversation as error:
         given["conversation"] = chosen_conversation(error, asks=asks)
         (agent, run, _), verdict, warnings = go_on()
-    print_warnings(warnings)
-    document = started_json(agent, run)
+    started.print_warnings(warnings)
+    document = started.started_json(agent, run)
     document |= {"conversation": agent.conversation, "verdict": verdict.value}
     document["warnings"] = [one._asdict() for one in warnings]
     found = whereabouts(run.place.name)
-    text = f"{agent.name}: PID {pid_of(run)}{found}, {RESUMED[verdict.value]}"
+    text = f"{agent.name}: PID {started.pid_of(run)}{found}, {RESUMED[verdict.value]}"
     return document, text, verdict.value == "fresh"
 
 

@@ -1,17 +1,12 @@
 """The verb that opens the live screen: top."""
 
 import os
-import sys
 
 import click
 
 from knell.api import Knell
 from knell.core.errors import BadRequest, how_to_get, missing_extra
 from knell.faces.cli import complete, options, output
-
-
-def is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def has_textual() -> bool:
@@ -40,7 +35,7 @@ def top(targets: tuple[str, ...], *, fleet: bool, readonly: bool, theme: str) ->
     """
     if not has_textual():
         raise missing_extra("knell top", ["textual"], "top")
-    if not is_terminal():
+    if not output.has_terminal():
         raise BadRequest("knell top needs a terminal", "knell status prints the same once")
     show(targets, readonly=readonly, fleet=fleet, theme=theme)
 
@@ -66,13 +61,13 @@ def theme_of(colours: str) -> str:
 
 def show_by_default() -> int:
     """`knell` alone: top on a terminal that can show it, else status and where to go on."""
-    if is_terminal() and has_textual() and os.environ.get("TERM") not in (None, "", "dumb"):
+    if output.has_terminal() and has_textual() and os.environ.get("TERM") not in (None, "", "dumb"):
         show()
         return 0
     from knell.faces.cli.group import cli
 
     cli(["status"], prog_name="knell", standalone_mode=False)
-    if is_terminal() and not has_textual():
+    if output.has_terminal() and not has_textual():
         output.print_error(f"for a live screen: {how_to_get('top')}")
     output.print_error("all verbs: knell --help")
     return 0

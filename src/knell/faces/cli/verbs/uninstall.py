@@ -2,9 +2,10 @@
 
 import os
 import shutil
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from glob import escape, glob
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -12,6 +13,9 @@ from knell.api import Knell
 from knell.core.errors import AskerError, Refused
 from knell.faces import exits
 from knell.faces.cli import options, output
+
+if TYPE_CHECKING:
+    from knell.api.results import HookReport, SkillReport
 
 # What knell makes in its state directory. Anything else there is somebody else's, and stays.
 STATE = ("knell.db*", "runs", "sessions", "hooks", "hosts", "*.lock")
@@ -89,24 +93,20 @@ def look(knell: Knell, *, purge: bool) -> Traces:
     return Traces(
         watch=shot.watch.pid if shot.watch else 0,
         unit=unit if os.path.lexists(unit) else "",
-        hooks=_programs_with_hooks(knell),
-        skills=_skills(knell),
+        hooks=_would_go(knell.hooks.uninstall, "program"),
+        skills=_would_go(knell.skills.uninstall, "path"),
         files=tuple(path for path in (*files, *pages) if not _is_of_package(path)),
         by_hand=tuple(own),
         state=tuple(sorted(state)) if purge else (),
     )
 
 
-def _programs_with_hooks(knell: Knell) -> tuple[str, ...]:
+def _would_go(
+    look: "Callable[..., Iterable[HookReport | SkillReport]]", fact: str
+) -> tuple[str, ...]:
+    """What `fact` is of each that would change."""
     try:
-        return tuple(one.program for one in knell.hooks.uninstall(dry_run=True) if one.changed)
-    except AskerError:  # no program that could have them is here
-        return ()
-
-
-def _skills(knell: Knell) -> tuple[str, ...]:
-    try:
-        return tuple(one.path for one in knell.skills.uninstall(dry_run=True) if one.changed)
+        return tuple(getattr(report, fact) for report in look(dry_run=True) if report.changed)
     except AskerError:  # no program that could have them is here
         return ()
 
@@ -126,7 +126,8 @@ def remove(knell: Knell, found: Traces) -> int:
     """Does it, step by step; what fails is said, and the other steps are taken all the same."""
     failed = False
     if found.watch:
-        _stop_watch(knell)
+        with suppress(Refused):  # it has ended meanwhile
+            knell.switch_watch(on=False)
     if found.unit:
         knell.watch_service(install=False)
     for report in knell.hooks.uninstall(*found.hooks) if found.hooks else ():
@@ -148,11 +149,6 @@ def remove(knell: Knell, found: Traces) -> int:
             failed = True
             output.print_error(f"error: {path}: {error.strerror}")
     return exits.Exit.FAILED if failed else exits.Exit.DONE
-
-
-def _stop_watch(knell: Knell) -> None:
-    with suppress(Refused):  # it has ended meanwhile
-        knell.switch_watch(on=False)
 
 
 def _mentions(path: str) -> bool:

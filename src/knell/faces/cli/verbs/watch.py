@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from knell.api.results import Round
 
 FOREVER = "watching every {:g} s; stalled agents: {}; Ctrl-C ends the watch and nothing else"
+NO_DRIFT = "no drift: registry file, store and machine agree"
 
 
 older_than = options.seconds(
@@ -97,7 +98,7 @@ def _one_round(done: "Round") -> int:
         if not isinstance(one, Drift):
             _say(one)
     if not done.drifts and not troubles:
-        click.echo("no drift: registry file, store and machine agree", err=True)
+        output.print_error(NO_DRIFT)
     return code
 
 
@@ -124,12 +125,10 @@ def monitor(*, once: bool, interval: float | None, registry: str, dry_run: bool)
     """
     knell = Knell(registry=registry)
     for drifts in knell.monitor(once=once, interval=interval, dry_run=dry_run):
-        if output.json_wanted():
-            output.print_json({"drift": [tables.drift_json(drift) for drift in drifts]})
-        for drift in drifts if not output.json_wanted() else ():
-            click.echo(tables.drift_line(drift))
+        document = {"drift": [tables.drift_json(drift) for drift in drifts]}
+        output.print_result(document, "\n".join(map(tables.drift_line, drifts)))
         if once and not drifts:
-            click.echo("no drift: registry file, store and machine agree", err=True)
+            output.print_error(NO_DRIFT)
 
 
 @click.command("stalled", cls=options.CleanupCommand)

@@ -1,6 +1,7 @@
 """The verb that serves the page: web."""
 
 import os
+from typing import Any
 
 import click
 
@@ -33,7 +34,7 @@ def check_packages() -> None:
     "--behind-proxy", metavar="ORIGIN",
     help="A proxy serves it under this address, such as https://agents.example.",
 )  # fmt: skip
-def web(*, port: int, in_browser: bool, fleet: bool, readonly: bool, **given: str) -> None:
+def web(*, in_browser: bool, readonly: bool, **given: Any) -> None:
     """Show every agent in a browser, live, and act on them there.
 
     It prints an address that works once; the page has a button for another. It acts with your
@@ -51,16 +52,13 @@ def web(*, port: int, in_browser: bool, fleet: bool, readonly: bool, **given: st
     from knell.faces.web.options import WebOptions
     from knell.faces.web.server import opened_in_browser, serve
 
-    wanted = WebOptions(
-        os.environ, given["host"], port, given["tls_cert"], given["tls_key"],
-        given["behind_proxy"], readonly, fleet,
-    )  # fmt: skip
+    wanted = WebOptions(os.environ, readonly=readonly, **given)
     with opened_in_browser() as show:
 
         def ready(address: str) -> None:
             click.echo(address)
-            told = "It shows, and changes nothing." if readonly else "It acts with your authority."
-            click.echo(f"{told} The address works once. Ctrl-C ends the server.", err=True)
+            what = "It shows, and changes nothing." if readonly else "It acts with your authority."
+            click.echo(f"{what} The address works once. Ctrl-C ends the server.", err=True)
             if in_browser:
                 show(address)
 

@@ -29,7 +29,7 @@ def carry_out(
         wanted = checked(tool.fields, given)
         with callers.knell_for(options, caller.caller) as knell:
             if not caller.known and not tool.for_strangers:
-                callers.note_refusal(knell, f"{tool.name}: {callers.UNKNOWN}")
+                knell.server.note_refusal(f"{tool.name}: {callers.UNKNOWN}", "mcp")
                 return failed(tool, given, callers.UNKNOWN, callers.PROVE)
             return {"success": True, **tool.act(ToolCall(knell, caller, wanted, gone))}
     except KnellError as error:

@@ -1,21 +1,13 @@
 """Tools for messages: send-message, poll-inbox, and answer-shutdown."""
 
+from knell.core import teams
 from knell.core.inputs import Input
-from knell.core.teams import (
-    EVERYBODY,
-    LONGEST,
-    LONGEST_POLL,
-    Message,
-    MessageType,
-    reassigned_tasks,
-)
-from knell.faces.mcp.tools.end import METHODS, PHASES
-from knell.faces.mcp.tools.tool import ROWS, TEXT, TEXTS, Answer, Tool, ToolCall
+from knell.faces.mcp.tools.end import LONGEST_REASON, METHODS, PHASES
+from knell.faces.mcp.tools.tool import ROWS, TEXT, TEXTS, Answer, Tool, ToolCall, facts_of
 
 MOST_MESSAGES = 200
 POLL_SECONDS = 1.0  # between two looks whether the client still waits
 LONGEST_SUMMARY = 500
-LONGEST_REASON = 2000
 
 
 def send_message(call: ToolCall) -> Answer:
@@ -49,17 +41,9 @@ def poll_inbox(call: ToolCall) -> Answer:
     return {"messages": [message_json(message) for message in found]}
 
 
-def message_json(message: Message) -> Answer:
-    return {
-        "id": message.id,
-        "from": message.sender,
-        "to": message.to,
-        "teamName": message.team,
-        "type": message.type,
-        "message": message.body,
-        "summary": message.summary,
-        "timestamp": message.at,
-    }
+def message_json(message: teams.Message) -> Answer:
+    renamed = {"from": "sender", "teamName": "team", "message": "body", "timestamp": "at"}
+    return facts_of(message, "id", "to", "type", "summary", **renamed)
 
 
 def answer_shutdown(call: ToolCall) -> Answer:
@@ -76,7 +60,7 @@ def answer_shutdown(call: ToolCall) -> Answer:
         "method": METHODS[0],
         "phase": request.phase,
         "requestId": request.id,
-        "reassignedTasks": reassigned_tasks([receipt] if receipt else []),
+        "reassignedTasks": teams.reassigned_tasks([receipt] if receipt else []),
     }
 
 
@@ -85,11 +69,15 @@ TOOLS = (
         name="send-message",
         text="Put a message into an agent's inbox, or into those of all other members of the team.",
         fields=(
-            Input("to", "name", f"The agent; {EVERYBODY}: every other member of the team"),
-            Input("message", "text", "What to say", most=LONGEST),
+            Input("to", "name", f"The agent; {teams.EVERYBODY}: every other member of the team"),
+            Input("message", "text", "What to say", most=teams.LONGEST),
             Input("teamName", "text", "The team it concerns; empty: yours", ""),
             Input(
-                "type", "text", "What it is", MessageType.PLAIN.value, choices=tuple(MessageType)
+                "type",
+                "text",
+                "What it is",
+                teams.MessageType.PLAIN.value,
+                choices=tuple(teams.MessageType),
             ),
             Input("summary", "text", "The message in one line", "", most=LONGEST_SUMMARY),
         ),
@@ -100,7 +88,7 @@ TOOLS = (
         name="poll-inbox",
         text="Your unread messages; each is given once. With waitSeconds it waits for the first.",
         fields=(
-            Input("waitSeconds", "seconds", "How long to wait for one", 0, most=LONGEST_POLL),
+            Input("waitSeconds", "seconds", "How long to wait for one", 0, most=teams.LONGEST_POLL),
             Input("limit", "count", "At most so many", 50, most=MOST_MESSAGES),
             Input("peek", "flag", "Leave them unread", default=False),
             Input("agentId", "text", "Whose; empty: yours", ""),

@@ -1,6 +1,6 @@
 """Tools that look and change nothing: list-agents, agent-status, explain-agent."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from knell.core.inputs import Input
 from knell.core.shutdown import ShutdownRequest
@@ -13,6 +13,7 @@ from knell.faces.mcp.tools.tool import (
     Answer,
     Tool,
     ToolCall,
+    facts_of,
     texts,
 )
 from knell.faces.text.tables import verdict_json
@@ -51,15 +52,9 @@ def agent_status(call: ToolCall) -> Answer:
     }
 
 
-def request_json(request: ShutdownRequest) -> dict[str, Any]:
-    return {
-        "requestId": request.id,
-        "phase": request.phase,
-        "by": request.by,
-        "reason": request.reason,
-        "answer": request.answer,
-        "deadline": request.deadline_at,
-    }
+def request_json(request: ShutdownRequest) -> Answer:
+    names = ("phase", "by", "reason", "answer")
+    return facts_of(request, *names, requestId="id", deadline="deadline_at")
 
 
 def explain_agent(call: ToolCall) -> Answer:

@@ -16,17 +16,9 @@ def spawn_agent(call: ToolCall) -> Answer:
     call.knell.server.check_spawn()
     if given["kind"] == "command" and not given["args"]:
         raise BadRequest("no command given", "args holds the command and its arguments")
-    agent, run, _ = call.knell.spawn(
-        given["kind"],
-        args=given["args"],
-        name=given["name"],
-        place=given["place"],
-        cwd=given["cwd"],
-        team=given["teamName"],
-        role=given["role"],
-        task=given["task"],
-        stay=call.knell.settings.spawn_stay,
-    )
+    own = {name: given[name] for name in ("kind", "args", "name", "place", "cwd", "role", "task")}
+    stay = call.knell.settings.spawn_stay
+    agent, run, _ = call.knell.spawn(**own, team=given["teamName"], stay=stay)
     return {**run_json(run), "kind": agent.kind}
 
 

@@ -2,7 +2,7 @@
 
 from knell.core.inputs import Input
 from knell.core.teams import TaskStatus, TeamTask
-from knell.faces.mcp.tools.tool import FACTS, NOTICES, ROWS, Answer, Tool, ToolCall
+from knell.faces.mcp.tools.tool import FACTS, NOTICES, ROWS, Answer, Tool, ToolCall, facts_of
 
 LARGEST = 2**53 - 1  # what JSON programs count to
 
@@ -28,23 +28,12 @@ def list_tasks(call: ToolCall) -> Answer:
 
 def task_json(task: TeamTask) -> Answer:
     """With the keys of the contract, and the number of the claim."""
-    return {
-        "id": task.id,
-        "teamName": task.team,
-        "title": task.title,
-        "description": task.description,
-        "priority": task.priority,
-        "status": task.status,
-        "owner": task.owner,
-        "token": task.token,
-        "createdAt": task.created_at,
-        "updatedAt": task.updated_at,
-        "claimedAt": task.claimed_at,
-        "completedAt": task.completed_at,
-        "warning": task.warning,
-        "dependencies": list(task.needs),
-        "blocks": list(task.blocks),
-    }
+    facts = facts_of(
+        task, "id", "title", "description", "priority", "status", "owner", "token", "warning",
+        teamName="team", createdAt="created_at", updatedAt="updated_at", claimedAt="claimed_at",
+        completedAt="completed_at",
+    )  # fmt: skip
+    return facts | {"dependencies": list(task.needs), "blocks": list(task.blocks)}
 
 
 TASK = Input("taskId", "name", "The task")

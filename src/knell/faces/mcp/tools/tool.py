@@ -23,6 +23,12 @@ def texts(*names: str) -> dict[str, Any]:
     return dict.fromkeys(names, TEXT)
 
 
+def facts_of(record: object, *names: str, **renamed: str) -> Answer:
+    """Facts of a record by their own names, or by those of the contract: `teamName="team"`."""
+    known = {name: name for name in names} | renamed
+    return {name: getattr(record, field) for name, field in known.items()}
+
+
 class ToolCall(NamedTuple):
     """One call, in the thread that carries it out."""
 
