@@ -266,7 +266,7 @@ def test_P46_a_pane_that_a_hook_starts_again_is_closed(house: House, how: str, f
 
 
 def test_P46_a_session_that_a_killed_client_had_asked_for_is_ended(house: House) -> None:
-    """Before, four of five such ends were proven while sessions opened."""
+    """Before, such an end without grace was called proven while sessions opened."""
     tmux(house, "new-session", "-d", "-s", "mine", "sleep 444")
     opens = "os.system(f'tmux -L x new-session -d -s {k}-{time.monotonic_ns()} sleep 333')"
     body = f"for k in range(6):\n    while not os.fork():\n        {opens}\ntell()\nsleep()"
