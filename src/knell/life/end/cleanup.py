@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from knell.core.agent import Agent
-from knell.core.authority import Caller, Deed
 from knell.core.codes import Code, Notice
 from knell.core.ending_steps import Case
 from knell.core.errors import LaunchFailed, StoreFailed
@@ -22,7 +21,6 @@ from knell.core.process import Unknown
 from knell.core.receipt import Cleaning, Receipt, Result, TargetResult
 from knell.core.run import Run
 from knell.core.worktree import Cleanup, WorktreeDecision, decide
-from knell.life.base.authority import check_agents
 from knell.life.base.members import protected_now, target_of
 from knell.life.end.stale_lock import drop_stale_lock
 
@@ -63,23 +61,6 @@ def clean_up_ended(
             more = known._replace(worktree=cleaning.worktree, cleaning=cleaning)
             world.store.endings.amend([more])
     return result._replace(receipts=tuple(done))
-
-
-def check_trees(world: World, who: Caller, agents: Sequence[str]) -> None:
-    """Refuses to clean up after these agents unless the caller may do so after each agent that ever
-    worked in their worktrees: an agent can be started in the worktree of any other."""
-    for name in agents:
-        agent = world.store.runs.agent(name)
-        tree = world.worktrees().describe(agent.cwd) if agent and agent.cwd else None
-        if isinstance(tree, Tree) and tree.linked:
-            check_agents(world, who, Deed.CLEAN_UP, agents_inside(world, tree))
-
-
-def agents_inside(world: World, tree: Tree, *, live: bool = False) -> list[str]:
-    """The agents whose directory is in the worktree: all that ever were, or those that live."""
-    running = {run.agent for run in world.store.runs.live()} if live else set[str]()
-    known = [one for one in world.store.runs.agents() if not live or one.name in running]
-    return sorted(one.name for one in known if is_below(world.disk.real(one.cwd), tree.top))
 
 
 def clean_up(

@@ -91,7 +91,7 @@ def check_meant(
         if agents:
             check_agents(crowd.world, who, deed, agents, seats, confirmed=confirmed)
     if cleans not in ("", PURGE) and who.runs:
-        from knell.life.end.cleanup import check_trees
+        from knell.life.end.worktree_agents import check_trees
 
         check_trees(crowd.world, who, ended[Deed.CLEAN_UP])
 

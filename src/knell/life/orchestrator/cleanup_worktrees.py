@@ -22,7 +22,8 @@ from knell.core.times import whole_seconds
 from knell.core.worktree import Cleanup, WorktreeDecision, decide
 from knell.life.base.authority import check_agents
 from knell.life.base.caller import caller
-from knell.life.end.cleanup import agents_inside, clean_up
+from knell.life.end.cleanup import clean_up
+from knell.life.end.worktree_agents import agents_inside
 from knell.life.orchestrator.command import CommandFailed, JsonAnswer, JsonCommand
 
 CLEANUP, LIST = "cleanup", "list_candidates"

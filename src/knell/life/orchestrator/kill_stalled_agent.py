@@ -1,11 +1,10 @@
 """orchestrator.kill-stalled-agent: ends one named agent, or all that have stalled."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from knell.core.codes import Code
 from knell.core.ending_steps import Way
-from knell.core.errors import BadParameter, Refused
+from knell.core.errors import BadParameter
 from knell.core.inputs import Input
 from knell.core.ladder import KILL_STALLED, VERIFY, grace_of
 from knell.core.orchestrator_task import Fate
@@ -22,10 +21,9 @@ from knell.life.end.engine import end
 from knell.life.end.kill import KillWish, kill
 from knell.life.orchestrator import command
 from knell.life.orchestrator.command import AddressedRun, CommandFailed, JsonAnswer, JsonCommand
+from knell.life.orchestrator.usual_cleanup import or_without_cleanup
 from knell.life.watch.stalled import StalledWish, end_stalled
 
-Asked = TypeVar("Asked", KillWish, StalledWish)
-Done = TypeVar("Done")
 KILL, KILL_ALL = "kill_agent", "kill_stalled"
 ANYHOW = "an agent that is named is killed whether it has stalled or not"
 FAILED = (Result.SURVIVORS, Result.PERMISSION_DENIED, Result.REFUSED)
@@ -67,17 +65,6 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _or_without_cleanup(act: Callable[[Asked], Done], wish: Asked) -> Done:
-    """The usual cleanup is left out where the caller may end an agent and not clean up after it;
-    one that was asked for is refused. Both are refused before anything is done."""
-    try:
-        return act(wish)
-    except Refused as error:
-        if wish.cleanup != "own" or error.code not in (Code.NOT_ALLOWED, Code.ONLY_THE_LEADER):
-            raise
-    return act(wish._replace(cleanup=""))
-
-
 # -- one agent ---------------------------------------------------------------------------------
 
 
@@ -90,7 +77,7 @@ def _kill_agent(world: World, given: dict[str, Any]) -> JsonAnswer:
     own_run = (f"id:{target.run.id}",)
     reason = given["REASON"] or ""
     wish = KillWish(own_run, detail=reason, stalled=True, **_options(given))
-    results = _or_without_cleanup(lambda asked: kill(world, asked), wish)
+    results = or_without_cleanup(lambda asked: kill(world, asked), wish)
     receipts = [receipt for result in results for receipt in result.receipts]
     own = next(receipt for receipt in receipts if receipt.run == target.run.id)
     if own.result is Result.NO_PID:
@@ -232,7 +219,7 @@ def _kill_stalled(world: World, given: dict[str, Any]) -> JsonAnswer:
         named = (f"id:{command.find_addressed(world, given['AGENT_ID']).run.id}",)
     seconds, evidence = given["HEARTBEAT_TIMEOUT_SECONDS"], given["EVIDENCE"]
     wish = StalledWish(seconds, named, **_options(given), evidence=evidence)
-    judged = _or_without_cleanup(lambda asked: end_stalled(world, asked), wish)
+    judged = or_without_cleanup(lambda asked: end_stalled(world, asked), wish)
     ended = [(one, receipt) for one, receipt in judged if receipt is not None]
     killed = [(one, receipt) for one, receipt in ended if receipt.result in ENDED]
     failed = [

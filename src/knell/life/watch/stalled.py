@@ -30,9 +30,9 @@ from knell.core.stall.verdict import (
 from knell.life.base.authority import check_agents, check_authority, note_override
 from knell.life.base.caller import caller
 from knell.life.base.targets import Crowd, Picture
-from knell.life.end.cleanup import check_trees
 from knell.life.end.engine import end
 from knell.life.end.prepare import preview
+from knell.life.end.worktree_agents import check_trees
 from knell.life.watch.signs.collect import SignCollector
 
 

@@ -1,8 +1,6 @@
 """Linux: /proc and pidfds. Which process is this, is it still that one, what is known of it?
 
-portable.py gives the same by other means: who runs (`pids`, `stat_of`), which one that is, a signal
-that hits no other (`identify`, `look`, `open_verified`, `send`, `is_dead`, `close`), when one ends
-(`Exits`), what is known of it (`argv_of`, `cwd_of`, `owner_of`, …). use.py has what they use.
+portable.py gives the same names by other means, and use.py has what processes use.
 """
 
 from __future__ import annotations
@@ -265,10 +263,10 @@ def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
 
 def lineage() -> tuple[Ancestor, ...]:
     """This process and those above it, up to init; nothing where /proc does not tell the truth."""
-    return tuple(map(_ancestor, told(proc.line_of(my_number()))))
+    return tuple(map(_ancestor, believed(proc.line_of(my_number()))))
 
 
-def told(line: list[Process]) -> list[Process]:
+def believed(line: list[Process]) -> list[Process]:
     """Empty if another file lies over one of the kernel's, as in a mount namespace of an agent."""
     try:
         over = {os.stat(f"/proc/{one.pid}/stat").st_dev for one in line} - {os.stat("/proc").st_dev}

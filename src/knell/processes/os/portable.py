@@ -208,9 +208,9 @@ def lineage() -> tuple[Ancestor, ...]:
     """This process and those above it, up to init; nothing where /proc does not tell the truth."""
     line = base.line_of(os.getpid())
     if sys.platform == "linux":
-        from knell.processes.os.linux import told
+        from knell.processes.os.linux import believed
 
-        line = told(line)
+        line = believed(line)
     return tuple(map(_ancestor, line))
 
 
