@@ -28,6 +28,8 @@ def test_R5_after_a_new_one_and_a_crash_the_second_is_resumed(any_home: Home) ->
     first, _ = told(any_home)
     begin_anew(any_home)
     any_home.ask("basil")
+    # The program writes what was said a little later than it shows it.
+    eventually(lambda: any("basil" in one.read_text() for one in any_home.conversations()))
     os.kill(luna["pid"], signal.SIGKILL)
     eventually(lambda: any_home.house.json("show", "luna")["state"] == "ended")
     second, source = told(any_home)

@@ -444,7 +444,8 @@ def test_a_watcher_killed_in_the_middle_of_the_start_leaves_it_to_the_next(house
     tmux, asked, folder = shutil.which("tmux"), house.root / "asked", house.root / "bin"
     folder.mkdir()
     (folder / "tmux").write_text(
-        f'#!/bin/sh\ncase "$*" in *keeper.py*) : > "{asked}"; exec sleep 100;; esac\n'
+        "#!/bin/sh\n"  # it stops the watch, which would give up on tmux after some seconds
+        f'case "$*" in *keeper.py*) kill -STOP $PPID; : > "{asked}"; exec sleep 100;; esac\n'
         f'exec "{tmux}" "$@"\n'
     )
     (folder / "tmux").chmod(0o755)

@@ -173,7 +173,7 @@ def ask_one(
 
 def spawn_far(host: str, wish: Mapping[str, Any], count: int, wait: float | None) -> int:
     """Has another host start agents; there, a directory is one of that host."""
-    said = {key: value for key, value in wish.items() if value not in (None, "", False, 0, (), {})}
+    said = {key: value for key, value in wish.items() if is_said(value) and value != {}}
     worst = Exit.DONE
     for number in range(1, count + 1):
         end = f"-{number}" if count > 1 else ""
