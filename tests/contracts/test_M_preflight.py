@@ -183,7 +183,7 @@ def test_M35_among_several_panes_the_agents_is_meant(house: House) -> None:
     shop.list(shop.row_text())
     done = shop.stop()
     assert (done.returncode, alive(claude.pid), alive(other)) == (0, False, True)
-    assert f"the tmux session {NAME} still runs: it has 1 other" in done.stderr
+    assert f"the tmux session {NAME} still runs: it has another pane" in done.stderr
     assert shop.row()["status"] == "stopped"
 
 

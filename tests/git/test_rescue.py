@@ -183,7 +183,7 @@ def test_before_the_first_commit(house: House) -> None:
     (repo.main / "two.txt").write_text("two\n")
     rescue = repo.rescue(repo.main)
     assert repo.saved(rescue.commit) == on_disk(repo.main)
-    assert repo.saved(f"{rescue.commit}^1") == {b"one.txt": ("100644", b"staged\n")}
+    assert repo.saved(f"{rescue.commit}^2") == {b"one.txt": ("100644", b"staged\n")}
 
 
 def test_a_repository_with_longer_names_for_objects(house: House) -> None:

@@ -110,7 +110,7 @@ def _check_stored(git: Runner, tree: Tree, commit: str, blobs: Sequence[str]) ->
     was made is fair game for a `git gc --prune=now` that had begun before, and so may still go."""
     with suppress(FileNotFoundError), open(os.path.join(tree.common_dir, "gc.pid")) as file:
         pid = file.read(64).split(" ")[0]
-        if os.path.isdir(f"/proc/{pid}") or not os.path.isdir("/proc/self"):
+        if _is_running(pid):
             raise GitFailed("still_in_use", f"git gc is at work in the repository (pid {pid})")
     missing = lost_objects(git, tree.common_dir, blobs)
     if missing:
@@ -119,6 +119,17 @@ def _check_stored(git: Runner, tree: Tree, commit: str, blobs: Sequence[str]) ->
         known = [f"^{tree.commit}"] if tree.commit else []
         words = ("rev-list", "--objects", "--quiet", commit, *known)
         git.must_bare(tree.common_dir, *words, seconds=SECONDS)
+
+
+def _is_running(pid: str) -> bool:
+    """Signal 0 asks only whether there is such a process; another user's may not be asked."""
+    try:
+        os.kill(int(pid), 0)
+    except PermissionError:
+        return True
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    return True
 
 
 def _check_folder(tree: Tree) -> None:

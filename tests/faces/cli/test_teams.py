@@ -71,7 +71,9 @@ def test_team_show_json(house: House) -> None:
 def test_a_team_from_its_making_to_its_end(house: House) -> None:
     boss, wendy = crew(house)
     lone = member(house, "lone", team="")
-    assert boss.asks("team", "add", "red", "lone", "--role", "reviewer")["role"] == "reviewer"
+    add = ("team", "add", "red", "lone", "--role", "reviewer")
+    assert boss.says(*add).code == 1, "boss neither started it nor leads its team"
+    assert house.json(*add)["role"] == "reviewer"
     assert house.run("team", "remove", "red", "lone").stdout == "lone: no longer in red\n"
     assert wendy.says("team", "add", "red", "lone").code == 1
     assert wendy.says("team", "dissolve", "red").code == 1

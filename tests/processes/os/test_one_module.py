@@ -13,6 +13,7 @@ ALLOWED = {
     "processes/os/linux.py": "the module for Linux",
     "processes/os/linux_boot.py": "whether another boot is really another one, on Linux",
     "processes/os/linux_outside.py": "what only an ending without a keeper asks, on Linux",
+    "processes/os/linux_stdin.py": "whether a person may be typing, on Linux",
     "processes/os/linux_use.py": "what processes use, on Linux",
     "processes/os/linux_connections.py": "what connections carry, on Linux",
     "processes/os/proc.py": "one process; shared with the keeper",

@@ -11,7 +11,6 @@ from knell.core.fleet.target import FarTarget, checked_host, far_target, is_far
 from knell.core.receipt import Endings, TargetResult
 from knell.faces import exits
 from knell.faces.cli import output
-from knell.faces.cli.on_host import is_said
 from knell.faces.exits import Exit
 from knell.faces.far import answers as far_answers
 
@@ -182,3 +181,8 @@ def spawn_far(host: str, wish: Mapping[str, Any], count: int, wait: float | None
         code = ask_one("spawn", target, {**said, **own}, wait)
         worst = max(worst, Exit(code))
     return worst
+
+
+def is_said(value: object) -> bool:
+    """Whether a person gave the option: 0 was given."""
+    return value is not False and value not in (None, "", ())

@@ -21,7 +21,7 @@ def on_its_host(
         def called(*args: Any, wait: float | None = None, **given: Any) -> Any:
             if not is_far(given[word]):
                 return function(*args, **given)
-            from knell.faces.cli.far import ask_one
+            from knell.faces.cli.far import ask_one, is_said
 
             names = given if only is None else only
             said = {name: given[name] for name in names if name != word and is_said(given[name])}
@@ -30,8 +30,3 @@ def on_its_host(
         return called  # pyright: ignore[reportReturnType]
 
     return decorate
-
-
-def is_said(value: object) -> bool:
-    """Whether a person gave the option: 0 was given."""
-    return value is not False and value not in (None, "", ())

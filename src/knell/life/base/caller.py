@@ -178,9 +178,12 @@ def _orphaned(
         # A service or a session has a cgroup that the system made; into others, anything can move.
         if top.session == its.session or cgroup == own or not (own or "").endswith(UNITS):
             return f"its parents are gone, and '{run.agent}' may have started it"
-    from knell.life.base.terminals import left_by_tmux
+    older = [run for run in here if run.process and run.process.start <= top.start]
+    if not older:
+        return ""
+    from knell.life.base.terminals import left_by_tmux  # most branches are older than the agents
 
-    return left_by_tmux(world, here, chain, top)
+    return left_by_tmux(world, older[0], chain, top)
 
 
 def _cut_off(chain: Sequence[Ancestor]) -> Ancestor | None:

@@ -56,15 +56,12 @@ def _is_shell(argv: Sequence[str], files: Sequence[str] = ()) -> bool:
     return shell in SHELLS and all(word.startswith("-") for word in words) and "-c" not in words
 
 
-def left_by_tmux(
-    world: World, here: Sequence[Run], chain: Sequence[Ancestor], top: Ancestor
-) -> str:
+def left_by_tmux(world: World, older: Run, chain: Sequence[Ancestor], top: Ancestor) -> str:
     """Whether tmux may have started the orphan for an agent, by `run-shell`: it knows that server
     by a variable. So does a terminal that a person started there, but in it there is a shell."""
     branch = chain[: chain.index(top) + 1]
-    older = [run for run in here if run.process and run.process.start <= top.start]
-    if not older or not any(world.processes.variable(one.pid, "TMUX") for one in branch):
+    if not any(world.processes.variable(one.pid, "TMUX") for one in branch):
         return ""
     if any(_is_typed_to(world, one, RC_FILES) for one in branch[1:]):
         return ""
-    return f"its parents are gone, and '{older[0].agent}' may have had tmux start it"
+    return f"its parents are gone, and '{older.agent}' may have had tmux start it"

@@ -302,7 +302,8 @@ def test_a_run_that_ended_meanwhile_is_gone_and_nothing_breaks(house: House, wat
 def test_a_pid_that_is_anothers_by_now_is_not_taken_for_it(house: House, watch: Watch) -> None:
     played = started(house, "tell()\nsleep()")
     assert played.run.process
-    earlier = played.run.process._replace(start=played.run.process.start - 1)
+    now = played.run.process
+    earlier = now._replace(start=now.start - 1, inode=now.inode and now.inode - 1)
     [vital] = vitals([played.run._replace(process=earlier, keeper=None)], {}).values()
     assert (vital.alive, vital.cpu) == (False, None)
 

@@ -9,7 +9,6 @@ from knell.api import Knell
 from knell.faces.cli import complete, options, output, progress, started
 from knell.faces.cli.confirm import MANY
 from knell.faces.cli.fastpath import has_far
-from knell.faces.cli.on_host import is_said
 from knell.faces.exits import Exit
 from knell.faces.text.agents import whereabouts
 
@@ -34,7 +33,7 @@ def restart(names: tuple[str, ...], *, wait: float | None, **given: Any) -> int:
     knell restart --resume tag:night
     """
     if has_far(names):
-        from knell.faces.cli.far import ask_one
+        from knell.faces.cli.far import ask_one, is_said
 
         said = {key: value for key, value in given.items() if is_said(value)}
         return max(ask_one("restart", name, said, wait) for name in names)
