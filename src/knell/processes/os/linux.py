@@ -152,10 +152,10 @@ def _look_elsewhere(process: ProcessId) -> Alive | Gone | Unknown:
     that one shows it, under another number; the first one is around all others."""
     if process.boot.partition("/")[0] != boot_id():
         stat, place = stat_of(process.pid), process.boot.partition("/")[2]
-        same = (stat and stat.start == process.start) or _found_inside(
-            process._replace(boot=f"{boot_id()}/{place}")
-        )
-        return linux_boot.past_boot(process, here(), is_there=bool(same))
+        same = stat and stat.start == process.start and _look_closely(process, stat.state)
+        inside = process._replace(boot=f"{boot_id()}/{place}")
+        is_there = isinstance(same, Alive) or _found_inside(inside) is not None
+        return linux_boot.past_boot(process, here(), is_there=is_there)
     found = _found_inside(process)
     if found:
         seen = look(found)
