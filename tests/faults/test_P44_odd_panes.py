@@ -204,6 +204,7 @@ def test_P45_what_a_person_started_in_the_agents_server_lives_on(
     agent(house, how, WORK)
     tmux(house, "new-session", "-d", "-s", "mine", daemon(house))
     lone, found = written(house.root / "daemon"), panes(house)
+    eventually(lambda: os.getsid(lone) == lone)  # else the pane's end would hang it up
     if closed:
         tmux(house, "kill-session", "-t", "mine")
         eventually(lambda: not alive(found["mine"]))
