@@ -7,6 +7,7 @@ import sqlite3
 import sys
 
 from house import House, alive, eventually
+from knell.stores.sqlite import SqliteStore
 
 DATABASE = ("knell.db", "knell.db-wal", "knell.db-shm")
 
@@ -117,3 +118,20 @@ def test_P36_several_repairs_at_once_are_one(house: House) -> None:
     assert names(house) == {"luna"}
     assert "red" in house.run("team", "list").stdout
     assert is_sound(house)
+
+
+def test_P36_a_run_of_the_same_second_is_missed_by_no_older_copy(house: House) -> None:
+    """Names of runs begin with the second; what follows is chance."""
+    house.spawn(name="luna")
+    house.knell.close()
+    [known] = (house.state / "runs").iterdir()
+    second = known.name.partition("-")[0]
+    late = [f"{second}-00000000", f"{second}-ffffffff"]
+    for other in late:
+        (house.state / "runs" / other).mkdir()
+    store = SqliteStore(str(house.state / "knell.db"), now=lambda: "")
+    store.close()
+    assert sorted(store.newer_runs) == late
+    for other in late:
+        (house.state / "runs" / other).rmdir()
+    house.kill("luna")

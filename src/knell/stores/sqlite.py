@@ -251,13 +251,18 @@ def _opened(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
 
 
 def _newer_runs(db: sqlite3.Connection, path: str) -> list[str]:
-    """Runs with directories that began after all on record: the file may be an older copy."""
+    """Runs with directories that began after those on record: the file may be an older copy."""
     names: list[str] = []
     with suppress(OSError):
         names = os.listdir(os.path.join(os.path.dirname(path), "runs"))
     # Second, because a run is on record before it has a directory.
     [[newest]] = db.execute("SELECT coalesce(max(id), '') FROM runs").fetchall()
-    return [name for name in names if name > newest and name[0].isdigit()]
+    second = newest[:14]  # the names begin with the time; within a second they are in no order
+    late = [name for name in names if name >= second and name[0].isdigit() and name != newest]
+    if not late:
+        return []
+    known = db.execute("SELECT id FROM runs WHERE id >= ?", [second]).fetchall()
+    return [name for name in late if (name,) not in known]
 
 
 def _storable(value: Value) -> str | bytes | int | None:

@@ -5,6 +5,7 @@ are listed in knell/start_end_steps.py, which this module does not know.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from knell.core import ladder as ladders
@@ -16,7 +17,7 @@ from knell.core.ports.endings import Callbacks, EndReport
 from knell.core.ports.processes import Target
 from knell.core.process import Gone, ProcessId
 from knell.core.receipt import Pane, Receipt
-from knell.core.run import Ending, Orphan, Outcome, Run
+from knell.core.run import Ending, Orphan, Outcome, Run, State
 from knell.life.base.members import SURVIVED, protected_now, with_helpers
 from knell.life.base.receipts import (
     already_ended,
@@ -25,6 +26,7 @@ from knell.life.base.receipts import (
     refused_receipt,
     unrecorded,
 )
+from knell.life.base.take_in import take_in
 from knell.life.end.prepare import prepare, record_conversation
 
 if TYPE_CHECKING:
@@ -84,10 +86,8 @@ def take_last_steps(world: "World", cases: list[Case], *, let_go: bool = False) 
     known = {case.run.id: case.receipt for case in cases}
     amended = [one.receipt for one in done if one.receipt and one.receipt != known[one.run.id]]
     if amended:
-        try:
+        with suppress(StoreFailed):  # the caller gets the receipts, and the store has the end
             world.store.endings.amend(amended)
-        except StoreFailed:
-            return done  # the caller gets the receipts, and the store has the end
     return done
 
 
@@ -143,6 +143,8 @@ def await_other(world: "World", run: Run, way: Way) -> Receipt:
     dies or gives up."""
     while True:
         now = world.store.runs.run(run.id)
+        if now and now.state is State.SPAWNING:
+            now = take_in(world, now, {})  # `knell run` turns into its keeper, and records no more
         if now is None or not now.live:
             return already_ended(world, now or run)
         if now.owner is None or isinstance(world.processes.look(now.owner), Gone):
@@ -162,10 +164,9 @@ def climb(world: "World", cases: Sequence[Case]) -> list[tuple[Case, EndReport]]
     by_run = {case.run.id: case for case in cases}
 
     def record(rungs: Sequence[tuple[str, str]]) -> None:
-        try:
+        # It is said once, in the receipt: a full disk must not save an agent.
+        with suppress(StoreFailed):
             world.store.endings.record_rungs([(by_run[run].run, rung) for run, rung in rungs])
-        except StoreFailed:
-            return  # said once, in the receipt: a full disk must not save an agent
 
     def ask(runs: Sequence[str]) -> dict[str, Notice | None]:
         from knell.life.end.exit_keys import type_exits  # only a stop types
@@ -225,11 +226,9 @@ def record_all(world: "World", cases: Sequence[Case]) -> list[Case]:
     ]
     kept: dict[str, Receipt] = {}
     if len(over) > 1:
-        try:
+        with suppress(StoreFailed):  # one bad row spoils it for no other
             ends = [end_of(*one) for one in over]
             kept = {receipt.run: receipt for receipt in world.store.endings.end_all(ends)}
-        except StoreFailed:
-            kept = {}  # one bad row spoils it for no other
     return [
         case._replace(receipt=kept[case.run.id]) if case.run.id in kept else record(world, case)
         for case in cases
