@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from chaos.conftest import is_small
 from chaos.report import Tally
 
@@ -14,6 +16,7 @@ FEW = 2
 QUICK = "H13"  # its test reads a table and starts nobody
 
 
+@pytest.mark.timeout(3600)
 def test_a_broken_promise_is_noticed_by_its_test(
     chance: random.Random, often: int, tally: Tally
 ) -> None:
