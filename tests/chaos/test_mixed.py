@@ -20,6 +20,7 @@ from chaos.report import Tally
 from house import House, alive, descendants, eventually, told
 from knell.core.run import TRANSITIONS, Happening, State, step
 from knell.processes.os.linux import stamp_of
+from knell.stores.records import unpacked
 
 AT_ONCE, SECONDS = (100, 60.0) if is_long() else (12, 8.0)
 EXIT_CODES = {0, 1, 2, 3}
@@ -157,7 +158,7 @@ def check_database(house: House) -> None:
         receipts = Counter(
             run
             for run, data in db.execute("SELECT run, data FROM receipts")
-            if json.loads(data)["result"] in BOOKED
+            if json.loads(unpacked(data))["result"] in BOOKED
         )
         for run, outcome in db.execute("SELECT id, outcome FROM runs"):
             expected = 0 if outcome is None else 1

@@ -93,6 +93,7 @@ def test_lines_that_are_not_a_keepers_change_nothing(
 HOSTILE = [
     b"ended\techild\tinf",
     b"ended\techild\t1e300",
+    b"ended\techild\t170000001700000000.0",
     b"ended\techild\tnan",
     b"ended\techild",
     b"ended\techild\t1\t2",

@@ -38,7 +38,7 @@ def read_journal(rundir: str, seal: str = "", agent: ProcessId | None = None) ->
         if reader is not None:
             try:
                 reader(*fields)
-            except (ValueError, TypeError, OverflowError):
+            except (ValueError, TypeError, OverflowError, OSError):  # the last: no such time
                 continue
     journal = book.journal(seal)
     forged = journal.ended and agent and _is_there(agent)
