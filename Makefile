@@ -37,7 +37,7 @@ fleet-demo: $(VENV)/.fleet ## three hosts on a private PostgreSQL: ended across 
 
 test: $(VENV)/.dev ## run the whole suite; ARGS='-k kill' to choose
 	@scripts/setup-system test
-	$(if $(SECOND_LOOK),scripts/second-look )$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
+	$(if $(SECOND_LOOK),scripts/second-look )$(BIN)/python -m pytest -n 6 --dist worksteal $(ARGS)
 
 test-as-user: $(VENV)/.dev ## as root: a part of the suite as an ordinary user that is made for it
 	@scripts/setup-system test
