@@ -4,17 +4,14 @@ Part of the keeper: standard library only, no import of knell.
 """
 
 import os
-import select
 import time
 
 from machine import proc
-from proc import signal
+from tmux_client import exit_status, read_to_end, start_client
 
 SECONDS = 1.0  # that tmux may take to answer
-AGAIN = 0.002  # seconds between two looks at a process that is exiting
 KEPT = 65_536  # bytes
 HISTORY = "-200"  # lines above the screen
-NEEDED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "HOME")  # not our stamp: tmux is not of the run
 
 
 def save(rundir: str, wake: int) -> None:
@@ -35,53 +32,13 @@ def save(rundir: str, wake: int) -> None:
 
 def output_of(argv: list[str], wake: int) -> bytes:
     """What the command prints; nothing if it is slow, or if we are asked to end."""
-    inlet, outlet = os.pipe()
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-        (os.POSIX_SPAWN_DUP2, outlet, 1),
-    ]
-    env = {name: os.environ[name] for name in NEEDED if name in os.environ}
     try:
-        child = os.posix_spawnp(argv[0], argv, env, file_actions=actions)
+        client, inlet = start_client(argv)
     except OSError:
-        os.close(inlet)
         return b""
-    finally:
-        os.close(outlet)
-    text = read_to_end(inlet, wake)
-    os.close(inlet)
-    return text if exit_status(child, SECONDS if text else 0.0) == 0 else b""
-
-
-def exit_status(child: int, seconds: float) -> int:
-    """Of a child that has closed its output, and so is exiting; after that time it is killed."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return status
-        select.select([], [], [], AGAIN)
-    os.kill(child, signal.SIGKILL)  # unless it has exited: then this changes nothing
-    return os.waitpid(child, 0)[1]
-
-
-def read_to_end(inlet: int, wake: int) -> bytes:
-    """Everything up to its end; nothing if that takes too long, or if we are asked to end."""
-    poll = select.poll()
-    poll.register(inlet, select.POLLIN)
-    poll.register(wake, select.POLLIN)
-    text = b""
-    until = time.monotonic() + SECONDS
-    while (left := until - time.monotonic()) > 0:
-        ready = [fd for fd, _ in poll.poll(left * 1000)]
-        if wake in ready and signal.SIGTERM in os.read(wake, 4096):
-            return b""
-        part = os.read(inlet, KEPT) if inlet in ready else None
-        if part == b"":
-            return text
-        text += part or b""
-    return b""
+    text = read_to_end(inlet, time.monotonic() + SECONDS, wake)
+    status = exit_status(client, time.monotonic() + SECONDS if text else 0.0)
+    return text if text and status == 0 else b""
 
 
 def write(rundir: str, text: bytes) -> None:

@@ -19,6 +19,7 @@ SETTLED = 1.0  # seconds that it may take to serve the clients before
 FRESH = 10.0  # seconds for which an answer holds
 AGAIN = 0.002  # seconds between two looks at a client that is exiting
 PIECE = 65_536  # bytes
+TERM = 15  # in signal, which costs more than all this
 LISTENS = b" 00010000 "  # the flag of a listening socket in /proc/net/unix
 NEEDED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "HOME")  # not our stamp: tmux is not of the run
 SPLIT = "|"  # tmux shows tabs as something else
@@ -133,9 +134,18 @@ def ask(server: int, *words: str) -> str | None:
     try:
         if os.stat(socket).st_uid != os.getuid():
             return None
-        inlet, outlet = os.pipe()
+        client, inlet = start_client(["tmux", "-u", "-S", socket, *words])
     except OSError:
         return None
+    until = time.monotonic() + SECONDS
+    text = read_to_end(inlet, until)
+    status = exit_status(client, until)
+    return os.fsdecode(text) if text is not None and status == 0 else None
+
+
+def start_client(argv: "list[str]") -> "tuple[int, int]":
+    """Its pid, and where its output can be read."""
+    inlet, outlet = os.pipe()
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
@@ -143,29 +153,34 @@ def ask(server: int, *words: str) -> str | None:
     ]
     env = {name: os.environ[name] for name in NEEDED if name in os.environ}
     try:
-        argv = ["tmux", "-u", "-S", socket, *words]
-        client = os.posix_spawnp(argv[0], argv, env, file_actions=actions)
+        return os.posix_spawnp(argv[0], argv, env, file_actions=actions), inlet
     except OSError:
         os.close(inlet)
-        return None
+        raise
     finally:
         os.close(outlet)
-    until = time.monotonic() + SECONDS
-    text = read_to_end(inlet, until)
-    os.close(inlet)
-    status = exit_status(client, until)
-    return os.fsdecode(text) if status == 0 else None
 
 
-def read_to_end(inlet: int, until: float) -> bytes:
+def read_to_end(inlet: int, until: float, wake: int = -1) -> bytes | None:
+    """Everything up to its end, which is then closed; None if that takes too long, or if TERM comes
+    by `wake`. An ending may hold a thousand descriptors, and select takes none above 1023."""
+    poll = select.poll()
+    poll.register(inlet, select.POLLIN)
+    if wake >= 0:
+        poll.register(wake, select.POLLIN)
     text = b""
-    while (left := until - time.monotonic()) > 0:
-        if select.select([inlet], [], [], left)[0]:
-            part = os.read(inlet, PIECE)
-            if not part:
-                break
-            text += part
-    return text
+    try:
+        while (left := until - time.monotonic()) > 0:
+            ready = [fd for fd, _ in poll.poll(left * 1000)]
+            if wake in ready and TERM in os.read(wake, 4096):
+                return None
+            part = os.read(inlet, PIECE) if inlet in ready else None
+            if part == b"":
+                return text
+            text += part or b""
+        return None
+    finally:
+        os.close(inlet)
 
 
 def exit_status(client: int, until: float) -> int:
