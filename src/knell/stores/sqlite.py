@@ -261,8 +261,8 @@ def _newer_runs(db: sqlite3.Connection, path: str) -> list[str]:
     late = [name for name in names if name >= second and name[0].isdigit() and name != newest]
     if not late:
         return []
-    known = db.execute("SELECT id FROM runs WHERE id >= ?", [second]).fetchall()
-    return [name for name in late if (name,) not in known]
+    known = {id for (id,) in db.execute("SELECT id FROM runs WHERE id >= ?", [second])}
+    return [name for name in late if name not in known]
 
 
 def _storable(value: Value) -> str | bytes | int | None:

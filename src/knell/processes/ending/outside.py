@@ -72,7 +72,8 @@ class OutsideEnding:
             self._search_the_group()
         if not self.fds and self.calm == CALM_LOOKS - 1:
             self._chase()
-            if self.panes.settle():
+            if self.panes.servers:  # else nobody can have started a pane meanwhile
+                self.panes.settle()
                 self._meet_hopper(self._scan_again())
         self.calm = 0 if self.fds or self.hidden else self.calm + 1
         if self.unseen or (self.fds and (self.schedule.exhausted or self._hopeless())):
@@ -143,7 +144,7 @@ class OutsideEnding:
                 self.buried.append(self._ended(self.found.pop(pid)))
                 self.signalled.pop(pid, None)
             self.fds[pid], self.found[pid] = fd, member
-            self.panes.note(member, table)
+            self.panes.note_member(member, table)
             self.began = True
             fresh.append(pid)
         return fresh

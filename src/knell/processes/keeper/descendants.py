@@ -34,8 +34,7 @@ class Descendants:
         self.servers: list[int] | None = None  # tmux servers, asked for once
         self.environments = tmux_client.PaneEnvironments(proc.environment_of, panes.TOLD)
         self.own_servers: dict[int, dict[str, str]] = {}  # their environments, also of dead ones
-        self.staying: set[int] = set()  # tmux servers that held panes of the run, and live on
-        self.opened_there: set[tuple[int, str]] = set()  # these panes, until they are closed
+        self.open_panes = tmux_client.OpenPanes(self.environments)
         if rules:
             matches("", "*")  # loads fnmatch now
 
@@ -85,7 +84,7 @@ class Descendants:
             self.spared.append((process, panes.SERVES_OTHERS))
             return [(process.pid, process.pid)]
         if server:
-            self.remember_pane(server, process.pid)
+            self.open_panes.note(server, process.pid)
         self.found.append(process)
         return [(process.pid, 0)]
 
@@ -173,7 +172,7 @@ class Descendants:
             for pid in self.children(server) if server not in below else ():
                 pane = self.process(pid) if self.opened(server, pid) else None
                 if pane and not self.spare_reason(pane, 0):
-                    self.remember_pane(server, pid)
+                    self.open_panes.note(server, pid)
                     found.append(pane)
         return found
 
@@ -184,30 +183,19 @@ class Descendants:
             env = self.environments.of(server, pane) or {}
         return panes.owns_pane(self.run, self.mark, {}, env, is_own_server=False)
 
-    def remember_pane(self, server: int, pane: int) -> None:
-        env = self.environments.of(server, pane) or {}
-        self.staying.add(server)
-        self.opened_there |= {(server, env["TMUX_PANE"])} if "TMUX_PANE" in env else set()
-
     def daemons_elsewhere(self) -> list[Process]:
         """What the run's panes in servers of others have let go of: it fell to who is above them,
         and bears the run's mark."""
-        above = {one.pid for server in self.staying for one in proc.line_of(server)[1:]}
+        above = {one.pid for server in self.open_panes.servers for one in proc.line_of(server)[1:]}
         found = [self.process(pid) for one in above - {self.keeper} for pid in self.children(one)]
         return [p for p in found if p and self.bears_mark(p.pid) and not self.spare_reason(p, 0)]
 
     def bears_mark(self, pid: int) -> bool:
         return proc.environment_of(pid).get("WINDOWID") == self.mark != ""
 
-    def close_panes(self) -> None:
-        """Closes the run's panes in servers that live on: a hook may start them again for ever."""
-        tmux_client.close_panes(self.opened_there)
-        self.opened_there.clear()
-
     def settle(self) -> None:
-        """Waits until tmux servers have done what clients asked that have been killed since."""
-        for server in {*self.staying, *(self.servers or ())}:
-            tmux_client.settle(server)
+        """Leaves no pane of the run, and no client's wish for one, in any server that is known."""
+        self.open_panes.settle(self.servers or ())
 
     def other_keepers(self, session: int) -> list[Process]:
         """Keepers of other runs that share this session, and so the terminal."""
@@ -215,7 +203,6 @@ class Descendants:
 
     def others_left(self) -> bool:
         """Whether something of the run lives that is no child of ours, once no child is left."""
-        self.close_panes()
         self.settle()
         return bool(self.panes_elsewhere() or self.daemons_elsewhere())
 
@@ -235,7 +222,6 @@ class Descendants:
             return False
         self.calm = 0 if self.walk() else self.calm + 1
         if self.calm == CALM_LOOKS - 1:
-            self.close_panes()
             self.settle()
         return self.calm >= CALM_LOOKS
 

@@ -209,7 +209,6 @@ class Ledger(Descendants):
         found = bool(self.walk()) or self.peek()
         self.calm = 0 if found else self.calm + 1
         if self.calm == CALM_LOOKS - 1:
-            self.close_panes()
             self.settle()
         return self.calm < CALM_LOOKS
 

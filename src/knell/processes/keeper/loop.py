@@ -265,7 +265,7 @@ class Keeper:
         self.descendants.kill_groups()
         for process in found:  # also after that: a cgroup's kill misses one whose main thread left
             self.send(process, signal.SIGKILL)
-        self.descendants.close_panes()
+        self.descendants.open_panes.close()
         if time.monotonic() - self.killed_at > STUCK_AFTER:
             for process in self.descendants.walk():
                 self.journal.note("stuck", process, "still there after SIGKILL")

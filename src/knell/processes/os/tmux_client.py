@@ -55,6 +55,33 @@ class PaneEnvironments:
         return known
 
 
+class OpenPanes:
+    """The panes of a run in tmux servers that live on, until they are closed: a hook may start a
+    dead one again for ever, and a client that was killed may have asked for one."""
+
+    def __init__(self, environments: PaneEnvironments) -> None:
+        self.environments = environments
+        self.servers: set[int] = set()
+        self.open: set[tuple[int, str]] = set()  # server and pane
+
+    def note(self, server: int, pane: int) -> None:
+        """While it lives."""
+        env = self.environments.of(server, pane) or {}
+        self.servers.add(server)
+        self.open |= {(server, env["TMUX_PANE"])} if "TMUX_PANE" in env else set()
+
+    def close(self) -> None:
+        close_panes(self.open)
+        self.open.clear()
+
+    def settle(self, others: "Iterable[int]" = ()) -> None:
+        """Closes them, and waits until all these servers have done what clients asked that have
+        been killed since."""
+        self.close()
+        for server in {*self.servers, *others}:
+            settle(server)
+
+
 def socket_of(server: int) -> str:
     """Where a server listens, as the kernel has it; empty if that is not told."""
     try:
