@@ -13,6 +13,7 @@ import pytest
 from house import House, alive, eventually
 from knell.core.receipt import Receipt
 from knell.processes import keepers
+from knell.processes.table import Table
 from scenes import PROLOGUE, adopted, end, started
 
 OPEN = "tmux -L x -f /dev/null new-session -d -s"
@@ -215,6 +216,21 @@ def test_P45_what_a_person_started_in_the_agents_server_lives_on(
     assert "started from another's pane" in house.run("receipt", "luna").stdout
     house.run("reap", "--yes")
     assert alive(lone)
+    end(lone)
+
+
+def test_P45_also_if_the_server_ends_between_a_scan_and_the_look_at_its_cgroup(
+    house: House,
+) -> None:
+    """Before, an adopted run's ending took the daemon for the run's then."""
+    house.tmux("new-session", "-d", "-s", "work", "sleep 333", server="x")
+    tmux(house, "new-session", "-d", "-s", "mine", daemon(house))
+    lone, server = written(house.root / "daemon"), panes(house)["server"]
+    eventually(lambda: has_program(lone, "sleep"))
+    scan = Table()
+    assert scan.is_from_others(lone, "a-run", own={server})
+    end(server)
+    assert scan.is_from_others(lone, "a-run", own=())
     end(lone)
 
 

@@ -8,8 +8,9 @@ from knell.core.redact import redacted
 from knell.processes.os import panes, system
 from knell.processes.os.tmux_client import PaneEnvironments
 
-# Environments of the runs' tmux servers, which an ending needs after it has ended them.
-ended_servers: dict[tuple[str, int], dict[str, str]] = {}
+# The runs' tmux servers, by run and pid: when each began, and its environment. An ending needs both
+# after it has ended them, also where a scan still shows one that has just left its cgroup.
+own_servers: dict[tuple[str, int], tuple[int, dict[str, str]]] = {}
 environments = PaneEnvironments(system.environment_of, panes.TOLD)
 
 
@@ -81,11 +82,13 @@ class Table:
             return False
         number = panes.server_of(env)
         row = self.rows.get(number)
-        if row and row.state not in "ZX" and panes.is_tmux_server(row):
+        began, server = own_servers.get((run, number), (None, None))
+        if row and row.state not in "ZX" and row.start != began and panes.is_tmux_server(row):
             if number not in own:
                 return False
-            ended_servers[run, number] = system.environment_of(number)
-        return panes.is_from_others(run, mark, ended_servers.get((run, number)), env)
+            server = system.environment_of(number)
+            own_servers[run, number] = row.start, server
+        return panes.is_from_others(run, mark, server, env)
 
     def row(self, process: ProcessId) -> system.Process | None:
         """Exactly that process, also if it is dead and not reaped; None if it is not listed."""

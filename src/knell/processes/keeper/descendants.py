@@ -151,11 +151,12 @@ class Descendants:
         if not panes.may_be_from_others(self.mark, env):
             return False
         number = panes.server_of(env)
-        server = self.process(number)
+        server = self.process(number) if number not in self.own_servers else None
         if server and panes.is_tmux_server(server):
-            if not self.is_own(server):
+            if self.is_own(server):
+                self.own_servers[number] = proc.environment_of(number)
+            elif proc.live_process(number):  # else it has ended since, and may have been the run's
                 return False
-            self.own_servers.setdefault(number, proc.environment_of(number))
         return panes.is_from_others(self.run, self.mark, self.own_servers.get(number), env)
 
     def is_own(self, server: Process) -> bool:
