@@ -94,7 +94,7 @@ def test_all_can_use_every_page(peopled: House) -> None:
     """axe has no serious finding, and a phone needs no sideways scrolling; light and dark."""
     with served(peopled) as server, browser(peopled) as chromium:
         first = Window(chromium, server)
-        first.enter()
+        card(first.enter(), "luna").wait_for()  # else it might not have its session yet
         known = first.profile.storage_state()
         for scheme, shape in (("light", {}), ("dark", PHONE)):
             window = Window(chromium, server, storage_state=known, color_scheme=scheme, **shape)

@@ -1,5 +1,6 @@
 """`knell web` as a process: how it starts, streams, acts and ends."""
 
+import contextlib
 import json
 import os
 import signal
@@ -96,9 +97,10 @@ def listening_port(server: Server) -> int:
     """As the kernel has it: of the sockets that listen, the one of this process."""
     inodes = set()
     for name in os.listdir(f"/proc/{server.process.pid}/fd"):
-        link = os.readlink(f"/proc/{server.process.pid}/fd/{name}")
-        if link.startswith("socket:["):
-            inodes.add(link[8:-1])
+        with contextlib.suppress(FileNotFoundError):  # closed since
+            link = os.readlink(f"/proc/{server.process.pid}/fd/{name}")
+            if link.startswith("socket:["):
+                inodes.add(link[8:-1])
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         cells = line.split()
         if cells[3] == "0A" and cells[9] in inodes:
