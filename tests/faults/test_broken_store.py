@@ -140,6 +140,22 @@ def test_a_record_that_makes_no_sense_is_said_with_its_file(house: House, db: Pa
     assert house.run("list", "--names").stdout == "luna\n"
 
 
+def test_an_event_without_an_object_is_said_with_its_file(house: House, db: Path) -> None:
+    """Before, `events` fell over it."""
+    changed(db, "UPDATE events SET data = 'null'")
+    what, _ = complaint(house.run("events"), FAILED)
+    assert "cannot read" in what
+
+
+@pytest.mark.parametrize("verb", ["show", "tree", "receipt", "resume"])
+def test_a_run_whose_agent_has_no_row_is_no_agent(house: House, db: Path, verb: str) -> None:
+    """Before, `show` and `tree` fell over it."""
+    changed(db, "UPDATE agents SET name = 'other'")
+    what, _ = complaint(house.run(verb, "luna"), FAILED)
+    assert "luna" in what
+    changed(db, "UPDATE agents SET name = 'luna'")
+
+
 def test_the_state_directory_is_a_file(house: House) -> None:
     house.env["KNELL_HOME"] = str(house.root / "file")
     (house.root / "file").touch()

@@ -1,6 +1,5 @@
 """What this host remembers of its fleet: its link, the orders it took, receipts to publish."""
 
-import json
 from typing import Any
 
 from knell.core.ports.fleet import LinkRecord, OutgoingReceipt, StoredOrder
@@ -109,4 +108,5 @@ class SqliteFleet(Part):
 
 def _order_from(row: records.Row) -> StoredOrder:
     id, at, body, state, plan, answer = row
-    return StoredOrder(id, at, body, state, json.loads(plan or "{}"), json.loads(answer or "{}"))
+    told = (records.object_from(text or "{}") for text in (plan, answer))
+    return StoredOrder(id, at, body, state, *told)

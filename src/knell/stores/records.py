@@ -194,7 +194,14 @@ def receipt_from(row: Row) -> "Receipt":
 def event_from(row: Row) -> Event:
     _check(row, 0)
     id, at, type, agent, run, data = row
-    return Event(id, at, type, agent, run, json.loads(data))
+    return Event(id, at, type, agent, run, object_from(data))
+
+
+def object_from(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    if type(found) is not dict:
+        raise ValueError("no object")
+    return found
 
 
 # -- packing: texts of one shape, compressed against words that all of them have -------------------

@@ -48,7 +48,9 @@ def show(world: World, name: str) -> Story:
         known = agent_of_row(row.row)
         found = find_conversation(world, known)
         return Story(view_of_row(world, row), known, [], [], [], None, found)
-    agent = crowd.agents[chosen.agent]
+    agent = crowd.agents.get(chosen.agent)
+    if agent is None:
+        raise NoSuchAgent(name)
     runs = world.store.runs.of(agent.name)
     agent = learn_conversation(world, agent, runs[0])
     last = last_activity(world).get(runs[0].id, LastVerdict())
