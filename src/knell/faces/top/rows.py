@@ -157,9 +157,9 @@ def layout(views: Sequence[AgentView], width: int, wanted: Sequence[TopColumn] =
         used.remove(max(used, key=lambda one: one.drop))
     if needed() > width:
         widths["NAME"] = max(LEAST_NAME, widths["NAME"] - (needed() - width))
-    longest = max(map(columns, texts["NAME"]), default=0)
-    spare = max(0, min(width - needed(), longest - widths["NAME"]))
-    widths["NAME"] += spare  # room that nobody needs is given to the names
+    # Room that is left goes to the names of those that live; rows of ended ones fill it by words.
+    longest = max([columns(view.name) for view in shown if view.state != "ended"], default=0)
+    widths["NAME"] += max(0, min(width - needed(), longest - widths["NAME"]))
     return Layout(tuple(used), tuple(widths[one.title] for one in used))
 
 
