@@ -152,3 +152,17 @@ def test_every_function_on_the_way_of_a_kill_is_where_the_table_says() -> None:
         for function in functions:
             name = function.rpartition(".")[2]
             assert re.search(rf"^ *(def|class) {name}\b", text, re.MULTILINE), (function, files)
+
+
+def test_every_file_that_the_source_names_exists() -> None:
+    """In docstrings and comments: a reader who is sent elsewhere must find something there."""
+    folders = (ROOT / "src", ROOT / "tests")
+    files = [p.relative_to(ROOT).as_posix() for one in folders for p in one.rglob("*.py")]
+    named = re.compile(r"(?<![\w/.{<$-])(?:[a-z_]+/)+[a-z_]+\.py\b")
+    gone = {
+        (path.name, name)
+        for path in (ROOT / "src" / "knell").rglob("*.py")
+        for name in named.findall(path.read_text("utf-8"))
+        if not any(f"/{one}".endswith(f"/{name}") for one in files)
+    }
+    assert gone == set()

@@ -65,6 +65,15 @@ def test_a_cwd_that_does_not_exist(house: House, where: tuple[str, ...]) -> None
     assert house.json("list", "--all")["agents"] == []
 
 
+def test_a_resume_into_a_directory_that_does_not_exist(house: House) -> None:
+    """As asked or not at all; only its own directory, if that is gone, is made up for."""
+    house.spawn(name="luna")
+    house.kill("luna")
+    what, _ = complaint(house.run("resume", "luna", "--cwd", "/no/such/directory"), USAGE)
+    assert what == "/no/such/directory is not a directory"
+    assert house.json("list")["agents"] == []
+
+
 def test_a_cwd_that_is_a_file(house: House) -> None:
     file = house.root / "file"
     file.touch()
@@ -104,7 +113,7 @@ def test_a_spawn_elsewhere_and_a_kill_need_no_directory_to_stand_in(house: House
         ((), "no agent to start"),
         (("--count", "0", "--", "true"), "--count 0 is not between"),
         (("--count", "1001", "--", "true"), "--count 1001 is not between"),
-        (("--count", "x", "--", "true"), "'x' is not a valid integer"),
+        (("--count", "x", "--", "true"), "'x' is not a whole number"),
         (("--env", "=x", "--", "true"), "--env '=x' is not NAME=VALUE"),
         (("--grace", "-1", "--", "true"), "a wait of -1.0 seconds"),
         (("--grace", "nan", "--", "true"), "a wait of nan seconds"),

@@ -125,7 +125,7 @@ def test_stop_without_a_target_outside_an_agent(house: House, luna: int) -> None
     assert untouched(house, luna)
 
 
-@pytest.mark.parametrize("verb", ["show", "tree", "receipt", "adopt"])
+@pytest.mark.parametrize("verb", ["show", "tree", "receipt", "adopt", "fork"])
 def test_a_missing_name_is_a_usage_error(house: House, verb: str) -> None:
     what, hint = complaint(house.run(verb), USAGE)
     assert "Missing argument" in what
@@ -137,6 +137,30 @@ def test_resume_takes_a_name_or_last(house: House, words: tuple[str, ...]) -> No
     what, hint = complaint(house.run(*words), USAGE)
     assert what == "name one agent or group, or write --last"
     assert hint.startswith("knell list --ended")
+
+
+@pytest.mark.parametrize("verb", ["resume", "fork"])
+@pytest.mark.parametrize("option", ["--dry-run", "--jsno"])
+def test_an_option_that_is_not_knells_is_given_to_nobody(
+    house: House, verb: str, option: str
+) -> None:
+    """It would have gone to the agent's program, and `resume --dry-run` would have resumed."""
+    house.spawn(name="luna")
+    house.kill("luna")
+    what, hint = complaint(house.run(verb, "luna", option), USAGE)
+    assert option in what
+    assert hint == f"see knell {verb} --help"
+    assert house.json("list")["agents"] == []
+
+
+def test_a_host_that_has_no_name_is_quoted(house: House) -> None:
+    what = complaint(house.run("stop", "luna@"), USAGE).what
+    assert what.startswith("the host name '' is not usable")
+
+
+def test_adopting_what_is_in_knells_charge_says_so(house: House, luna: int) -> None:
+    assert complaint(house.run("adopt", "luna"), FAILED).hint.endswith("knell show luna")
+    assert untouched(house, luna)
 
 
 @pytest.mark.parametrize("verb", ["show", "receipt"])

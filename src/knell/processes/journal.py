@@ -78,6 +78,9 @@ def _seconds(text: str) -> float:
 
 
 class _Book:
+    """What the lines of a journal add up to: `on_WORD` reads a line that begins with WORD, and its
+    parameters are the fields of that line."""
+
     def __init__(self) -> None:
         self.facts: dict[str, object] = {}
         self.ends: list[tuple[str, str, str]] = []

@@ -20,7 +20,7 @@ KEEPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper", "kee
 AGAIN = 0.01  # seconds between two looks at a journal that says nothing yet
 UNFINISHED = ".tmp"  # what a process that was killed as it wrote leaves; its run knows the name
 
-journal = read_journal
+journal = read_journal  # as the port calls it
 
 
 def prepare(rundir: str, order: Order) -> PreparedRun:

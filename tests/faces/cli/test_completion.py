@@ -157,3 +157,10 @@ def test_a_broken_store_completes_nothing_and_says_nothing(house: House) -> None
 def test_completing_starts_no_state(house: House) -> None:
     completed(house, "ki")
     assert not (Path(house.state) / "knell.db").exists()
+
+
+def test_help_offers_verbs_and_their_commands(house: House) -> None:
+    assert completed(house, "help", "ta") == ["task"]
+    assert completed(house, "help", "team", "di") == ["dissolve"]
+    assert completed(house, "man", "ki") == ["kill"]
+    assert completed(house, "help", "nonsense", "ki") == []

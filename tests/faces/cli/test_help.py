@@ -7,6 +7,8 @@ from complaints import USAGE, complaint
 from house import House
 from knell.faces.cli.group import ALIASES, VERBS
 
+WIDTH = 80
+
 
 def test_help_lists_every_verb_with_what_it_does(house: House) -> None:
     done = house.run("--help")
@@ -26,6 +28,8 @@ def test_every_verb_has_help(house: House, verb: str, flag: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: knell {verb} ")
     assert "\x1b" not in done.stdout
+    assert [line for line in done.stdout.splitlines() if len(line) > WIDTH] == []
+    assert f"\n  knell {ALIASES.get(verb, verb)}" in done.stdout, "an example"
     assert not list(house.state.iterdir()), "help touches no state"
 
 
@@ -86,4 +90,27 @@ def test_a_mistyped_option_is_suggested(house: House) -> None:
 )
 def test_a_usage_error_is_one_line_and_a_hint(house: House, args: tuple[str, ...]) -> None:
     _, hint = complaint(house.run(*args), USAGE)
-    assert hint in {f"see knell {args[0]} --help", "see knell --help"}
+    assert hint == f"see knell {args[0]} --help"
+
+
+@pytest.mark.parametrize(
+    ("args", "plainly"),
+    [
+        (("kill", "--grace", "soon", "luna"), "'soon' is not a number."),
+        (("events", "--last", "many"), "'many' is not a whole number."),
+        (("spawn", "--count", "two", "claude"), "'two' is not a whole number."),
+    ],
+)
+def test_a_value_that_is_no_number_is_called_that(
+    house: House, args: tuple[str, ...], plainly: str
+) -> None:
+    assert complaint(house.run(*args), USAGE).what.endswith(plainly)
+
+
+def test_a_number_alone_is_told_what_it_starts(house: House) -> None:
+    assert complaint(house.run("3"), USAGE).hint == "knell 3 claude starts 3"
+
+
+@pytest.mark.parametrize("verb", ["fleet", "team", "task", "orders"])
+def test_no_sentence_about_a_command_of_a_verb_is_cut(house: House, verb: str) -> None:
+    assert "..." not in house.run(verb, "--help").stdout.partition("Commands:")[2]

@@ -29,6 +29,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "reap": ("reap", "--json"),
     "reap --yes": ("reap", "--json", "--yes"),
     "reap --foreign": ("reap", "--json", "--foreign"),
+    "team": ("team", "--json"),
+    "task": ("task", "--json"),
     "events": ("events", "--json"),
     "receipt": ("receipt", "--json", "kira"),
     "resume": ("resume", "--json", "kira"),

@@ -321,3 +321,13 @@ def test_the_tool_is_reached_from_python(house: House) -> None:
     answer = kill_agent(house, boss, force=True)
     assert answer.success
     eventually(lambda: not alive(wendy.pid))
+
+
+@pytest.mark.parametrize(
+    "words", [("team", "show", "rde"), ("spawn", "--team", "rde", "--", "sleep", "90")]
+)
+def test_a_mistyped_team_is_suggested(house: House, words: tuple[str, ...]) -> None:
+    house.run("team", "create", "red")
+    house.run("team", "create", "rdee")
+    house.run("team", "dissolve", "rdee")
+    assert house.run(*words).stderr.endswith("hint: did you mean red?\n")

@@ -5,6 +5,7 @@ import pytest
 from knell.api.results import AgentView, Snapshot
 from knell.faces.text.terminal import columns
 from knell.faces.top.rows import (
+    COLUMNS,
     EndedAgent,
     ended_row,
     headline,
@@ -80,3 +81,22 @@ def test_the_headline_counts_and_warns() -> None:
     assert "watch OFF (w)" in told
     assert "READ-ONLY" in told
     assert "filter 'nova': 1 shown" in told
+
+
+def test_long_names_that_differ_at_their_end_can_be_told_apart() -> None:
+    views = [view(f"a-rather-long-name-for-the-work-on-the-login-page-{n}") for n in range(10, 40)]
+    form = layout(views, 78)
+    shown = {live_row(one, form).text.split()[0] for one in views}
+    assert len(shown) == len(views)
+    assert all(len(live_row(one, form).text) <= 78 for one in views)
+
+
+def test_room_that_no_column_needs_is_given_to_the_names() -> None:
+    name = "a-rather-long-name-for-the-work-on-the-login-page"
+    assert live_row(view(name), layout([view(name)], 140)).text.startswith(f"{name} ")
+
+
+def test_long_names_of_ended_agents_take_no_room_from_what_is_told_of_them() -> None:
+    name = "a-rather-long-name-for-the-work-on-the-login-page"
+    both = [view("luna"), view(name, state="ended")]
+    assert layout(both, 140).widths[0] == COLUMNS[0].width

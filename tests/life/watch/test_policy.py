@@ -26,6 +26,11 @@ def test_a_rule_that_says_nothing_is_refused(text):
         parsed_rules([text])
 
 
+def test_a_rule_without_a_policy_is_named_whole():
+    with pytest.raises(BadRequest, match="'tag:x' is no rule"):
+        parsed_rules(["tag:x"])
+
+
 def test_a_policy_that_is_none_is_refused_with_the_known_ones():
     with pytest.raises(BadRequest) as refused:
         parsed_policy("maim")

@@ -60,7 +60,7 @@ def checked_host(name: str) -> str:
     """`name` if it may be a host's; else an error."""
     if HOST.fullmatch(name):
         return name
-    shown = name if len(name) <= SHOWN and name.isprintable() else repr(name[:SHOWN])
+    shown = repr(name[:SHOWN])
     why = f"the host name {shown} is not usable: letters, digits, '.', '-' and '_', at most 50"
     raise BadRequest(why, "choose another: knell fleet join URL --as NAME")
 

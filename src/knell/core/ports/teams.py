@@ -20,8 +20,14 @@ class NoSuchTeam(AskerError):
 
     code = Code.TEAM_NOT_FOUND
 
-    def __init__(self, team: str) -> None:
-        super().__init__(f"Team '{team}' does not exist", "knell team list shows every team")
+    def __init__(self, team: str, teams: Sequence[Team] = ()) -> None:
+        """`teams`: those among which the one that was meant may be."""
+        import difflib
+
+        names = [one.name for one in teams if not one.dissolved_at]
+        close = difflib.get_close_matches(team, names, 1)
+        hint = f"did you mean {close[0]}?" if close else "knell team list shows every team"
+        super().__init__(f"Team '{team}' does not exist", hint)
 
 
 class TeamExists(AskerError):

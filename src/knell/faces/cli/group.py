@@ -1,6 +1,7 @@
 """The command line as click reads it: every verb, its help, completion, rare options."""
 
 import importlib
+import sys
 from typing import Any
 
 import click
@@ -118,6 +119,7 @@ class LazyGroup(click.Group):
             close = difflib.get_close_matches(args[0], [*VERBS, *ALIASES], 2)
             close = [MISTAKES[args[0]]] if args[0] in MISTAKES else close
             hint = f"did you mean {' or '.join(close)}?" if close else "knell --help lists them"
+            hint = f"knell {args[0]} claude starts {args[0]}" if args[0].isdigit() else hint
             raise BadRequest(f"there is no verb '{args[0]}'", hint) from None
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -157,6 +159,19 @@ def cli() -> None:
     """
 
 
+# What click says of a value → the same in plain words.
+PLAINLY = {
+    "is not a valid float": "is not a number",
+    "is not a valid integer range": "is not a whole number",
+    "is not a valid integer": "is not a whole number",
+}
+
+
+def _path(words: list[str]) -> str:
+    """The command whose help is meant, where click does not say where it stopped reading."""
+    return " ".join(["knell", *(word for word in words if word in VERBS or word in ALIASES)])
+
+
 class Misuse(Exception):
     """A command line that click cannot understand."""
 
@@ -164,8 +179,10 @@ class Misuse(Exception):
         super().__init__(error.format_message())
         self.show = error.show
         ctx = error.ctx if isinstance(error, click.UsageError) else None
-        path = ctx.command_path if ctx else "knell"
+        path = ctx.command_path if ctx else _path(sys.argv[1:2])
         why = " ".join(error.format_message().split())
+        for click_says, plainly in PLAINLY.items():
+            why = why.replace(click_says, plainly)
         bare = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click before 8.2 has none
         if isinstance(error, bare) and ctx and isinstance(ctx.command, click.Group):
             why = f"{path} needs one of: {', '.join(ctx.command.list_commands(ctx))}"

@@ -33,11 +33,12 @@ def text(*names: str, help: str, **more: Any) -> Callable[[F], F]:
 
 def number(*names: str, least: int, most: int | None = None, **more: Any) -> Callable[[F], F]:
     """A whole number; the help shows its default."""
-    return click.option(*names, type=click.IntRange(least, most), show_default=True, **more)
+    more = {"metavar": "N", "show_default": True, **more}
+    return click.option(*names, type=click.IntRange(least, most), **more)
 
 
 def port(default: int, help: str) -> Callable[[F], F]:
-    return number("--port", least=0, most=65535, default=default, help=help)
+    return number("--port", least=0, most=65535, default=default, metavar="PORT", help=help)
 
 
 def choice(
@@ -66,7 +67,8 @@ def together(*options: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def _as_json(_: click.Context, __: click.Parameter, wanted: bool) -> None:
-    output.choose_json(wanted=wanted)
+    if wanted:  # `team --json` has said so before `list`, which it calls, is asked
+        output.choose_json(wanted=True)
 
 
 as_json = flag("--json", expose_value=False, callback=_as_json, help="Print one JSON document.")
@@ -82,7 +84,7 @@ def _utc(_: click.Context, __: click.Parameter, wanted: bool) -> None:
 
 
 utc = flag("--utc", expose_value=False, callback=_utc, help="Show times in UTC and in full.")
-dry_run = flag("--dry-run", "-n", help="Show what would be done to which agents, and do nothing.")
+dry_run = flag("--dry-run", "-n", help="Show what would be done, and do nothing.")
 wait = seconds("--wait", "How long to wait for the answer of another host; default 10.")
 fleet = flag("--fleet", help="Of all hosts of the fleet.")
 yes = flag("--yes", "-y", "--go", help="Do it without asking.")
@@ -104,6 +106,15 @@ cleanup_options = together(
         help="What happens to its open tasks; by default that depends on how it ended.",
     ),
 )  # fmt: skip
+
+
+class CommandGroup(click.Group):
+    """Its help tells whole sentences of its commands, which click would cut at the margin."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        told = {name: one.get_short_help_str(limit=1000) for name, one in self.commands.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(told.items()))
 
 
 class CleanupCommand(click.Command):

@@ -1,8 +1,8 @@
 """How `top` looks: its style sheet, the line of keys, and the page that explains them."""
 
 KEYS = (
-    "? help  ↑↓ move  X kill  s stop  r resume  e explain  p receipt  l log  t tree  ⏎ attach"
-    "  space mark  / filter  q leave"
+    "? help  q leave  ↑↓ move  X kill  s stop  r resume  e explain  p receipt  l log  t tree"
+    "  ⏎ attach  space mark  / filter"
 )
 HELP = """\
 ↑ ↓ j k        move            space   mark an agent
@@ -19,7 +19,7 @@ q              leave; no agent ends with top
 
 Keys that end an agent ask first, and show what they would do.
 A click moves to an agent, and the wheel scrolls.
-With --fleet: an order to another host that has no answer yet is pending,
+With --fleet: an order that another host has not answered is pending,
 and never called done. Enter, l and a are for agents of this host.\
 """
 CSS = """

@@ -12,7 +12,7 @@ from knell.faces.text.terminal import printable, since
 from knell.faces.top.feed import Focus
 
 EVIDENCE = 3  # lines: the heaviest stand first
-NOBODY = "no agents; start one: knell spawn claude"
+NOBODY = ("no agents; start one:", "knell spawn claude")  # half a line of 80 columns each
 
 
 class AgentDetail(Horizontal):
@@ -39,7 +39,7 @@ class AgentDetail(Horizontal):
         """`focus` may be of the agent that was under the cursor before."""
         same = focus if view and focus and focus.run == view.run else None
         self.border_title = printable(view.name) if view else ""
-        why = list(_why(view, same)) if view else [NOBODY]
+        why = list(_why(view, same)) if view else list(NOBODY)
         room = max(1, self.size.height - len(why) - 1)
         screen = [line for line in (same.screen if same else ()) if line.strip()][-room:]
         lines = [*why, *(["SCREEN", *map(printable, screen)] if screen else [])]

@@ -23,6 +23,7 @@ class TopColumn(NamedTuple):
     width: int  # at most
     text: Callable[[AgentView], str]
     right: bool = False
+    shorten: Callable[[str, int], str] = cut
     drop: int = 0  # where the terminal is too narrow, the highest is left out first; 0: never
 
 
@@ -58,8 +59,16 @@ def activity(view: AgentView) -> str:
     return text.replace("stalled", "STALLED", 1)
 
 
+def short_name(name: str, width: int) -> str:
+    """Cut in its middle: long names of agents that belong together differ at their end."""
+    end = width // 3
+    if len(name) <= width or not end or not name.isascii():
+        return cut(name, width)
+    return cut(name, width - end) + name[-end:]
+
+
 COLUMNS = (
-    TopColumn("NAME", 24, plain("name")),
+    TopColumn("NAME", 24, plain("name"), shorten=short_name),
     TopColumn("KIND", 9, plain("kind"), drop=3),
     TopColumn("ACTIVITY", 18, activity),
     TopColumn("QUIET", 6, _quiet, right=True),
@@ -112,7 +121,7 @@ class Layout(NamedTuple):
 
     def line(self, cells: Sequence[str]) -> str:
         parts = [
-            _padded(cell, width, right=column.right)
+            _padded(column.shorten(cell, width), width, right=column.right)
             for cell, column, width in zip(cells, self.columns, self.widths, strict=True)
         ]
         return (" " * GAP).join(parts).rstrip()
@@ -148,6 +157,9 @@ def layout(views: Sequence[AgentView], width: int, wanted: Sequence[TopColumn] =
         used.remove(max(used, key=lambda one: one.drop))
     if needed() > width:
         widths["NAME"] = max(LEAST_NAME, widths["NAME"] - (needed() - width))
+    # Room that is left goes to the names of those that live; rows of ended ones fill it by words.
+    longest = max([columns(view.name) for view in shown if view.state != "ended"], default=0)
+    widths["NAME"] += max(0, min(width - needed(), longest - widths["NAME"]))
     return Layout(tuple(used), tuple(widths[one.title] for one in used))
 
 
@@ -189,7 +201,8 @@ def ended_row(one: EndedAgent, form: Layout) -> TopRow:
 def _head(view: AgentView, form: Layout) -> str:
     """Who it is, as the first columns of a row say it."""
     widths = dict(zip((one.title for one in form.columns), form.widths, strict=True))
-    parts = [(view.name, widths.get("NAME", LEAST_NAME)), (view.kind, widths.get("KIND", 6))]
+    width = widths.get("NAME", LEAST_NAME)
+    parts = [(short_name(printable(view.name), width), width), (view.kind, widths.get("KIND", 6))]
     if "HOST" in widths:
         parts.insert(0, (view.host, widths["HOST"]))
     return "  ".join(_padded(printable(text), width, right=False) for text, width in parts)

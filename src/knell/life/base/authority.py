@@ -163,7 +163,7 @@ def check_may_start_in(world: "World", team: str) -> None:
     if known is None or known.dissolved_at:
         from knell.core.ports.teams import NoSuchTeam  # most verbs have nothing to do with teams
 
-        raise NoSuchTeam(team)
+        raise NoSuchTeam(team, world.store.teams.teams())
     who = asker(world)
     if who.runs and (not who.agent or who.agent != known.leader):
         why = "Only the team leader can spawn agents"

@@ -43,7 +43,8 @@ class Picture:
             records = world.store.runs.live_records()
         # By name: those of live runs, and those that were asked for.
         self.agents: dict[str, Agent] = {agent.name: agent for agent in records.agents}
-        self.seats, self.leaving, self.orphans = records[2:]
+        self.seats, self.leaving = records.seats, records.leaving
+        self.orphans = records.orphans
 
     def agent(self, name: str) -> "Agent | None":
         """Also one that has no live run."""

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from knell.core.ports.world import World
 
 PATIENCE = 60.0  # seconds; an agent that ends itself is usually ended long before
-STEP = 0.02
-LEFT = Notice(
+STEP = 0.02  # seconds between two looks
+RECORD_LEFT = Notice(
     Code.RECORD_IN_RUN_DIRECTORY,
     "the record is in the run's directory, and is taken in once the store can be written",
 )
@@ -151,7 +151,7 @@ def await_other(world: "World", run: Run, way: Way) -> Receipt:
             receipts = end_ours(world, [now], way)
             if now.id in receipts:
                 return receipts[now.id]
-        world.wait([now.owner] if now.owner else [], 0.02)
+        world.wait([now.owner] if now.owner else [], STEP)
 
 
 # -- climb -------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def record(world: "World", case: Case) -> Case:
     except StoreFailed as error:
         warnings = tuple(dict.fromkeys((*receipt.warnings, unrecorded(error))))
         receipt = receipt._replace(warnings=warnings)
-        left = (LEFT,) if world.leave_receipt(run.id, receipt) else ()
+        left = (RECORD_LEFT,) if world.leave_receipt(run.id, receipt) else ()
         return case._replace(receipt=receipt).warn(*left)
 
 

@@ -53,7 +53,7 @@ def type_exit(world: "World", run: Run, agent: Agent) -> Notice | None:
     try:
         trouble = typing.type_and_send()
     except PlaceFailed as error:  # its pane closes with it
-        trouble = "" if typing.left() else str(error)
+        trouble = "" if typing.has_left() else str(error)
     if not trouble:
         return None
     return Notice(Code.EXIT_KEYS_NOT_TYPED, f"its exit keys were not typed: {trouble}")
@@ -75,7 +75,7 @@ class ExitTyping:
             return NO_PATTERN.format(kind=self.kind.name)
         while not (elsewhere := not_in_front(self.world, self.run, self.kind)):
             trouble = self.try_once()
-            if self.left():
+            if self.has_left():
                 return ""
             if trouble not in (NO_PROMPT, NOT_ALONE) or self.waited >= PATIENCE:
                 return trouble
@@ -111,7 +111,7 @@ class ExitTyping:
         """Whether the screen matches before the time is over, and the agent lives."""
         until = self.waited + within
         while not re.search(pattern, self.end_of_screen()):
-            if self.waited >= until or self.left():
+            if self.waited >= until or self.has_left():
                 return False
             self.wait(LOOK_EVERY)
         return True
@@ -120,7 +120,7 @@ class ExitTyping:
         """An agent can print whatever it likes, and a search takes its time."""
         return "\n".join(self.terminal.screen(self.run.place).split("\n")[-LAST_LINES:])
 
-    def left(self) -> bool:
+    def has_left(self) -> bool:
         process = self.run.process
         return process is None or isinstance(self.world.processes.look(process), Gone)
 

@@ -1,4 +1,4 @@
-"""Which agents the last `kill` or `stop` ended: what `resume --last` brings back."""
+"""What `resume` is to bring back: what the last `kill` or `stop` ended, a group, a conversation."""
 
 from knell.core.codes import Code
 from knell.core.errors import Refused

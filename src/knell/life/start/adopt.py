@@ -53,7 +53,9 @@ def take_charge(world: World, wish: AdoptWish) -> Spawned:
     try:
         place, pid = find_and_tag(world, wish, run_id)
     except NoSuchAgent:  # the list of knell's own agents would not help here
-        raise NoSuchAgent(wish.target, hint=NAME_ONE) from None
+        own = any(run.agent == wish.target for run in world.store.runs.live())
+        hint = f"it is in knell's charge already: knell show {wish.target}" if own else NAME_ONE
+        raise NoSuchAgent(wish.target, hint=hint) from None
     shown = shown_program(world, pid)
     try:
         check_adoptable(world, pid)

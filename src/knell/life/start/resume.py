@@ -9,7 +9,13 @@ from knell.core.arguments import prompt_of
 from knell.core.authority import Deed
 from knell.core.codes import Code, Notice
 from knell.core.conversation import UNSURE, given_conversation, recorded_conversation
-from knell.core.errors import NoSuchAgent, NotResumable, StillRunning, UnsureConversation
+from knell.core.errors import (
+    BadRequest,
+    NoSuchAgent,
+    NotResumable,
+    StillRunning,
+    UnsureConversation,
+)
 from knell.core.kind import Kind
 from knell.core.ports.world import World
 from knell.core.process import Gone
@@ -135,6 +141,8 @@ def agent_to_start(world: World, agent: Agent, wish: ResumeWish) -> tuple[Agent,
     warnings: Troubles = ()
     cwd = os.path.abspath(wish.cwd) if wish.cwd else agent.cwd
     if not world.disk.is_directory(cwd):
+        if wish.cwd:
+            raise BadRequest(f"{cwd} is not a directory", "give an existing one with --cwd")
         gone, cwd = cwd, world.cwd
         warnings = (Notice(Code.DIRECTORY_GONE, f"its directory {gone} is gone; started in {cwd}"),)
     place = place_to_resume_in(world, agent, wish.wanted)

@@ -1,6 +1,6 @@
 """Asks an agent to leave: requested → approved → confirmed, or rejected, or force_killed.
 
-core/teams/shutdown.py has the table. The requester need not wait for the answer: the process that
+core/shutdown.py has the table. The requester need not wait for the answer: the process that
 records an approval ends the run (answer.py); if none does, the watch ends it.
 """
 

@@ -69,7 +69,7 @@ def create(
 def known_team(world: World, name: str) -> Team:
     team = world.store.teams.team(name)
     if team is None or team.dissolved_at:
-        raise NoSuchTeam(name)
+        raise NoSuchTeam(name, world.store.teams.teams())
     return team
 
 

@@ -113,9 +113,9 @@ def parsed_rules(texts: Sequence[str]) -> list[tuple[str, str, Policy]]:
     """`tag:night=kill` and `team:web=stop`; anything else is an error that names it."""
     rules: list[tuple[str, str, Policy]] = []
     for text in texts:
-        group, _, what = text.partition("=")
+        group, equals, what = text.partition("=")
         word, _, name = group.partition(":")
-        if word not in ("tag", "team") or not name:
+        if word not in ("tag", "team") or not name or not equals:
             hint = "write tag:NAME=kill or team:NAME=stop"
             raise BadRequest(f"'{text}' is no rule for stalled agents", hint)
         rules.append((word, name, parsed_policy(what)))

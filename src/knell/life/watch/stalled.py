@@ -1,4 +1,6 @@
-"""Judges which agents still work, and ends those that have surely stalled."""
+"""Judges which agents still work, and ends those that have surely stalled.
+
+What counts as stalled is decided in core/stall/verdict.py."""
 
 import json
 import math

@@ -46,7 +46,9 @@ class OutsideEnding:
         self.led: dict[int, int] = {}  # pid → start, of dead members
         self.buried: list[Ended] = []
         self.signalled: dict[int, int] = {}  # pid → strongest signal sent
-        self.refused, self.calm, self.panes = dict[int, str](), 0, PanesThere()
+        self.refused: dict[int, str] = {}  # pid → why the kernel did not let it be signalled
+        self.calm = 0  # looks in a row that found nothing
+        self.panes = PanesThere()
         self.hidden = False  # whether the cgroup holds one that hops from pid to pid, unseen
         # With rungs behind it, the keeper got the order, and may have ended all of it.
         self.began = bool(after and schedule.rungs)

@@ -8,7 +8,13 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> None:
-    """Print the completion script: knell completion bash >> ~/.bashrc"""
+    """Print the completion script of a shell.
+
+    \b
+    knell completion bash >> ~/.bashrc
+    knell completion zsh >> ~/.zshrc
+    knell completion fish > ~/.config/fish/completions/knell.fish
+    """
     click.echo(script(shell), nl=False)
 
 

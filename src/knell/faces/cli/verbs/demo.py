@@ -58,7 +58,11 @@ def command(*, keep: bool) -> int:
     """End the same seven agents twice, by tmux and by knell, and count what is left.
 
     They have bad habits, live in a private tmux server, and are gone when the demo ends. ps counts
-    their processes before and after, so that you need not take knell's word for it."""
+    their processes before and after, so that you need not take knell's word for it.
+
+    \b
+    knell demo
+    """
     home = tempfile.mkdtemp(prefix="knell-demo-")
     env = {**os.environ, "KNELL_HOME": home, "TMUX_TMPDIR": home}
     env.pop("TMUX", None)

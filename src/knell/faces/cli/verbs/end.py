@@ -39,6 +39,11 @@ def kill(targets: tuple[str, ...], **given: Any) -> int:
 
     TARGETS are names, PIDs, pid:N, tag:X, team:X, session:X, %pane, globs, all, or - to read them
     from standard input. knell sends TERM, waits 2 seconds, sends KILL, and closes the pane last.
+
+    \b
+    knell kill luna
+    knell kill --dry-run tag:night
+    knell kill --force 'luna-*'
     """
     return fastpath.kill_agents(targets, **given)
 
@@ -79,6 +84,11 @@ def stop(targets: tuple[str, ...], *, disconnect: bool, **given: Any) -> int:
 
     knell types the program's own exit command, waits 3 s, sends TERM, waits 5 s, and sends KILL.
     Inside an agent, without a target, that agent stops itself.
+
+    \b
+    knell stop luna
+    knell stop team:red --reason "the sprint is over"
+    knell stop all --dry-run
     """
     if disconnect and given["mode"] not in ("", "soft"):
         message = f"--disconnect means --mode soft, not --mode {given['mode']}"
@@ -89,10 +99,14 @@ def stop(targets: tuple[str, ...], *, disconnect: bool, **given: Any) -> int:
 
 @click.command("delete")
 @options.targets
-@click.option("--mode", type=click.Choice(MODES), default="hard")
+@options.choice("--mode", words=MODES, default="hard", help="As for knell stop.")
 @stop_options
 def delete(targets: tuple[str, ...], **given: Any) -> int:
-    """The older name of stop --mode hard: signals at once, outcome terminated."""
+    """The older name of stop --mode hard: signals at once, outcome terminated.
+
+    \b
+    knell delete luna
+    """
     return stop_agents(targets, "delete", given)
 
 
@@ -165,6 +179,11 @@ def reap(names: tuple[str, ...], *, foreign: bool, yes: bool, **given: Any) -> i
 
     With --foreign, what agents left that knell did not start is listed too. Those processes are
     ended only if you name their PIDs: knell reap --foreign PID… --yes
+
+    \b
+    knell reap
+    knell reap --yes
+    knell reap --foreign 41207 --yes
     """
     knell = Knell()
     if foreign and names:

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from knell.core.ports.fleet import Joined
 
 
-@click.group("fleet")
+@click.group("fleet", cls=options.CommandGroup)
 def fleet() -> None:
     """Agents on many hosts, through one PostgreSQL database.
 
     \b
-    knell fleet init postgresql://ann@db.example/agents    once
-    knell fleet join postgresql://ann@db.example/agents    on each host
-    knell watch                                            on each host: runs the link
+    knell fleet init postgresql://ann@db.example/agents  once
+    knell fleet join postgresql://ann@db.example/agents  on each host
+    knell watch                                          on each host: the link
     knell list --fleet
     knell kill luna@build-7
     """
@@ -225,12 +225,18 @@ def pin(host: str, public_key: str, *, remove: bool) -> None:
 # -- orders ----------------------------------------------------------------------------------------
 
 
-@click.group("orders", invoke_without_command=True)
+@click.group("orders", cls=options.CommandGroup, invoke_without_command=True)
 @options.flag("--all", "with_closed", help="Also those that are over.")
 @options.as_json
 @click.pass_context
 def orders(ctx: click.Context, *, with_closed: bool) -> None:
-    """List the orders to other hosts that wait for their host."""
+    """List the orders to other hosts that wait for their host.
+
+    \b
+    knell orders
+    knell orders --all
+    knell orders cancel 3f2a
+    """
     if ctx.invoked_subcommand:
         return
     from knell.faces.text.fleet import orders_text

@@ -5,12 +5,12 @@ from typing import Any
 import click
 
 from knell.api import Knell
-from knell.faces.cli import complete, options, output, progress
+from knell.faces.cli import options, output, progress
 from knell.faces.cli.started import spawned_result
 
 
-@click.command("fork", context_settings={"ignore_unknown_options": True})
-@options.agent_argument(offered=complete.agents)
+@click.command("fork")
+@options.one_name
 @options.text("--name", "new_name", help="Of the new agent; default: NAME-fork.")
 @options.place("tmux, kitty, wezterm or headless; default: where you are, else headless.")
 @options.tmux_server

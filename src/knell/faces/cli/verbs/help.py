@@ -6,8 +6,18 @@ from knell.core.errors import BadRequest
 from knell.faces.cli import output
 
 
+def _verbs(ctx: click.Context, _: click.Parameter, typed: str) -> list[str]:
+    """The verbs that begin so, or the commands of the verb that stands before."""
+    try:
+        command, context = _found(ctx, ctx.params.get("verb") or ())
+    except BadRequest:
+        return []
+    known = command.list_commands(context) if isinstance(command, click.Group) else []
+    return [one for one in known if one.startswith(typed)]
+
+
 @click.command("help")
-@click.argument("verb", nargs=-1)
+@click.argument("verb", nargs=-1, shell_complete=_verbs)
 @click.pass_context
 def show_help(ctx: click.Context, verb: tuple[str, ...]) -> None:
     """Show the help of VERB, or of knell.
@@ -21,7 +31,7 @@ def show_help(ctx: click.Context, verb: tuple[str, ...]) -> None:
 
 
 @click.command("man")
-@click.argument("verb", nargs=-1)
+@click.argument("verb", nargs=-1, shell_complete=_verbs)
 @click.pass_context
 def man(ctx: click.Context, verb: tuple[str, ...]) -> None:
     """Print the manual page of knell, or of VERB, as man reads it.

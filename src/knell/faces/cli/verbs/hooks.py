@@ -26,6 +26,11 @@ def command(action: str, programs: tuple[str, ...], *, settings: str, dry_run: b
     The hooks touch the heartbeat of agents that knell started, and do nothing for other agents.
     Other settings stay as they are. Uninstalling restores the file byte for byte, unless it was
     edited in the meantime.
+
+    \b
+    knell hooks status
+    knell hooks install claude --dry-run
+    knell hooks uninstall
     """
     hooks = Knell().hooks
     if action == "status":

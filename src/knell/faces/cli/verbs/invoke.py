@@ -35,6 +35,11 @@ def command(command_name: str, words: tuple[str, ...], **given: bool) -> int:
     """Carry out one of the orchestrator's JSON commands, and print its answer as JSON.
 
     The VALUE of KEY=VALUE is read as JSON, or else as plain text.
+
+    \b
+    knell invoke --list
+    knell invoke kill-stalled-agent AGENT_ID=luna --dry-run
+    knell invoke monitor-agent-lifecycle '{}'
     """
     if given["wanted"]:
         _list(command_name)

@@ -92,6 +92,7 @@ def path(name: str) -> None:
     """Print the directory in which an agent works.
 
     \b
+    knell path luna
     cd "$(knell path luna)"
     """
     found = Knell().path(name)

@@ -66,7 +66,11 @@ def list_verb(targets: tuple[str, ...], **given: Any) -> int:
 @options.as_json
 @click.pass_context
 def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
-    """Show all agents and all orphaned processes. With NAME: the same as knell show NAME."""
+    """Show all agents and all orphaned processes. With NAME: the same as knell show NAME.
+
+    \b
+    knell status
+    """
     if fleet:
         from knell.faces.cli.far_look import status_fleet
 
@@ -90,7 +94,11 @@ def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
 @options.as_json
 @on_its_host("show")
 def show(name: str) -> None:
-    """Show one agent: its runs, its processes, its last receipt, and how to resume it."""
+    """Show one agent: its runs, its processes, its last receipt, and how to resume it.
+
+    \b
+    knell show luna
+    """
     story = Knell().show(name)
     output.print_result(tables.story_json(story), tables.story_text(story))
 
@@ -101,7 +109,11 @@ def show(name: str) -> None:
 @options.as_json
 @on_its_host("tree")
 def tree(name: str) -> None:
-    """Show the live processes of an agent, and how knell knows that each belongs to it."""
+    """Show the live processes of an agent, and how knell knows that each belongs to it.
+
+    \b
+    knell tree luna
+    """
     story = Knell().show(name)
     processes = [tables.member_json(member) for member in story.members]
     output.print_result(
@@ -122,6 +134,11 @@ def events(agent: str, *, follow: bool, limit: int, fleet: bool) -> None:
     """Print the audit trail: who did what to which agent, when and why.
 
     With --follow --json, each event is one line of JSON.
+
+    \b
+    knell events luna
+    knell events --last 200
+    knell events --follow --json
     """
     if fleet:
         from knell.faces.cli.far_look import print_events
@@ -143,7 +160,12 @@ def events(agent: str, *, follow: bool, limit: int, fleet: bool) -> None:
 @options.utc
 @options.as_json
 def receipt(name: str, *, html: bool, screen: bool) -> None:
-    """Print the proof of the newest ending of NAME (an agent, or a run's id)."""
+    """Print the proof of the newest ending of NAME (an agent, or a run's id).
+
+    \b
+    knell receipt luna
+    knell receipt --html luna > luna.html
+    """
     from knell.faces.text import receipt as receipt_text
 
     if is_far(name):
@@ -164,7 +186,11 @@ def verify(name: str, *, session: str) -> int:
     """Check again that NAME, or a session of the registry file, is as its ending left it.
 
     Says each fact that it looked at, and exits 1 if one of them is not as it should be. What could
-    not be looked at is not verified. Changes nothing."""
+    not be looked at is not verified. Changes nothing.
+
+    \b
+    knell verify luna
+    """
     found = Knell().verify(name, session=session)
     facts = [fact._asdict() for fact in found.facts]
     document = {"target": found.target, "verified": found.verified, "facts": facts}
@@ -183,7 +209,12 @@ def doctor(*, repair: bool) -> int:
 
     Changes nothing without --repair. With it, runs that the store does not know are restored from
     their directories and living processes; a damaged store is moved aside and rebuilt, from the
-    newest backup too."""
+    newest backup too.
+
+    \b
+    knell doctor
+    knell doctor --repair
+    """
     knell = Knell()
     if repair:
         output.print_error(knell.repair().sentence)

@@ -27,6 +27,10 @@ def command(*, http: bool, port: int, operator: bool, program: str | None) -> No
 
     Without --http it serves the one client that started it, over standard input and output. With
     --http it serves every agent, and knows each by the token in its KNELL_TOKEN.
+
+    \b
+    knell mcp --config claude
+    knell mcp --http
     """
     if program:
         _print_snippet(program, f"http://127.0.0.1:{port}/mcp" if http else "")

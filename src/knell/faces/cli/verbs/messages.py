@@ -40,6 +40,10 @@ def send(ctx: click.Context, names: tuple[str, ...], **given: Any) -> None:
 
     '*' means every other member of the team. A message of type shutdown_approved answers
     the request to leave; its text may be {"approved": false, "reason": "…"}.
+
+    \b
+    knell send luna -- "The tests are green again"
+    knell send --team red '*' - < news.txt
     """
     text: list[str] | None = ctx.meta["text"]
     if text is None and names[-1:] == ("-",):
@@ -70,6 +74,10 @@ def inbox(name: str, *, peek: bool, take: bool, **given: Any) -> None:
     """Print the unread messages of the agent that runs this command, and mark them as read.
 
     Outside an agent, name one; its messages stay unread unless you --take them.
+
+    \b
+    knell inbox --wait 30
+    knell inbox luna
     """
     found = Knell().messages.inbox(name, peek=peek or bool(name and not take), **given)
     document = {"messages": [message._asdict() for message in found]}
@@ -93,7 +101,13 @@ def inbox(name: str, *, peek: bool, take: bool, **given: Any) -> None:
 @options.as_json
 def ask(name: str, *, wait: float, withdraw: bool, **given: Any) -> None:
     """Ask an agent to leave. The agent finds the request in its inbox and answers with knell
-    approve, or knell reject --reason WHY. It is ended once it has finished its work."""
+    approve, or knell reject --reason WHY. It is ended once it has finished its work.
+
+    \b
+    knell ask luna --reason "the sprint is over"
+    knell ask luna --wait 60
+    knell ask luna --withdraw
+    """
     if withdraw and (given["reason"] or wait):
         raise BadRequest("--withdraw takes a request back", "leave out --reason and --wait")
     knell = Knell()
@@ -121,6 +135,9 @@ def approve(request: str, *, finish: bool, **given: Any) -> int:
 
     After the time that you need you are ended all the same. Your tasks are handed back. Outside
     an agent, name the REQUEST: its id, or the agent's name.
+
+    \b
+    knell approve --needs 120 --reason "one test is left"
     """
     shutdowns = Knell().shutdowns
     answered = shutdowns.finish(request) if finish else shutdowns.approve(request, **given)
@@ -134,6 +151,9 @@ def confirm(request: str) -> int:
     """Say that your work is finished, as an agent that has approved: it is ended now.
 
     Outside an agent, name the REQUEST: its id, or the agent's name.
+
+    \b
+    knell confirm
     """
     return print_answer(Knell().shutdowns.confirm(request))
 
@@ -146,6 +166,9 @@ def reject(request: str, *, reason: str) -> int:
     """Refuse to leave, as an agent that was asked to: it goes on, and may be asked again.
 
     Outside an agent, name the REQUEST: its id, or the agent's name.
+
+    \b
+    knell reject --reason "the migration is half done"
     """
     answered = Knell().shutdowns.reject(request, reason=reason)
     return print_answer(answered)

@@ -36,7 +36,11 @@ def run_verb(words: tuple[str, ...], **given: Any) -> None:
     Everything after KIND goes to the agent's program.
 
     When the agent exits, everything that it started is ended, and knell exits with its exit code.
-    Made for: alias claude='knell run claude'
+
+    \b
+    knell run claude
+    knell run --name luna --tag night claude --model opus
+    alias claude='knell run claude'
     """
     knell = Knell()
     knell.run(**options.spawn_arguments(knell.kinds, words, given))
@@ -47,7 +51,7 @@ def run_verb(words: tuple[str, ...], **given: Any) -> None:
 @options.tmux_server
 @options.text("--kitty-socket", help="The socket that kitty listens on.")
 @options.tmux_session
-@click.option("--count", default=1, show_default=True, help="How many agents to start.")
+@click.option("--count", default=1, metavar="N", show_default=True, help="How many to start.")
 @options.text("--host", help="The host of the fleet that starts it; default: this one.")
 @options.wait
 @options.spawn_options
@@ -59,6 +63,11 @@ def spawn(words: tuple[str, ...], *, count: int, **given: Any) -> int | None:
     Everything after KIND goes to the agent's program. KIND is agy, aider, amp, auggie, claude,
     cline, cn, codex, copilot, crush, droid, gemini, kilo, kimi, opencode, openhands, qwen, vibe,
     or one of your own.
+
+    \b
+    knell spawn --name luna claude "Fix the failing test"
+    knell spawn --tag night --worktree fix-login --restart claude
+    knell spawn --count 3 --in headless -- sleep 600
     """
     knell, host, wait = Knell(), given.pop("host"), given.pop("wait")
     options.check_order(knell.kinds, words, {name for p in spawn.params for name in p.opts})
@@ -104,6 +113,9 @@ def create(*, registry: str, **given: Any) -> None:
 
     ARGS go to its program. With the --session of a row that has ended, the agent is started
     again by the command in that row. Refused while the row's agent still runs.
+
+    \b
+    knell create --agent claude --workspace ~/project
     """
     agent, run, warnings = Knell(registry=registry).create(**given)
     started.print_warnings(warnings)
@@ -128,6 +140,10 @@ def adopt(**given: Any) -> None:
 
     An adopted agent has no keeper, so knell can find that it has ended but cannot prove it. If the
     machine allows it, a cgroup holds whatever the agent starts from now on.
+
+    \b
+    knell adopt %3
+    knell adopt 41207 --name luna --kind claude
     """
     agent, run, warnings = Knell().adopt(**given)
     started.print_warnings(warnings)
@@ -137,7 +153,7 @@ def adopt(**given: Any) -> None:
     output.print_result(started.started_json(agent, run) | {"cgroup": bool(run.cgroup)}, text)
 
 
-@click.command("resume", context_settings={"ignore_unknown_options": True})
+@click.command("resume")
 @options.agent_argument(offered=complete.ended)
 @options.flag("--last", help="Everything that the last kill or stop ended.")
 @options.place("tmux, kitty, wezterm, headless, or terminal: this one.", terminal=True)

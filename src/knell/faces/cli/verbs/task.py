@@ -21,10 +21,17 @@ def tell(task: Any, text: str, **more: Any) -> None:
     output.print_result(task._asdict() | more, f"{task.id}: {text}")
 
 
-@click.group("task", invoke_without_command=True)
+@click.group("task", cls=options.CommandGroup, invoke_without_command=True)
+@options.as_json
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Manage tasks of teams. Without a subcommand it lists them. Every subcommand has --json."""
+    """Manage tasks of teams. Without a subcommand it lists them.
+
+    \b
+    knell task add --team red "Write the tests"
+    knell task claim TASK-1 --for luna
+    knell task done TASK-1
+    """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_tasks, status="")
 

@@ -13,10 +13,17 @@ ROLES = ("worker", "reviewer", "task-manager", "leader")
 team_name = click.argument("team", shell_complete=complete.teams)
 
 
-@click.group("team", invoke_without_command=True)
+@click.group("team", cls=options.CommandGroup, invoke_without_command=True)
+@options.as_json
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Manage teams. Without a subcommand it lists them. Every subcommand has --json."""
+    """Manage teams. Without a subcommand it lists them.
+
+    \b
+    knell team create red --leader boss
+    knell team add red luna
+    knell team show red
+    """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_teams)
 

@@ -50,6 +50,11 @@ def watch(*, once: bool, dry_run: bool, registry: str, **given: Any) -> int:
     Each round copies the keepers' journals into the store, finishes endings that were interrupted,
     and makes the registry file, the store and the machine agree. Stalled agents are reported, or
     ended by policy; agents spawned with --restart are started again after an unplanned end.
+
+    \b
+    knell watch --once --dry-run
+    knell watch --policy tag:night=kill --policy team:red=stop
+    knell watch --policy tag:night=kill --install
     """
     install, uninstall = given.pop("install"), given.pop("uninstall")
     knell = Knell(registry=registry)
@@ -122,6 +127,9 @@ def monitor(*, once: bool, interval: float | None, registry: str, dry_run: bool)
     """Compare the registry file with tmux and the store, and mend the rows that are wrong.
 
     A part of knell watch, which does this in every round: no agent is judged, ended or restarted.
+
+    \b
+    knell monitor --once --dry-run
     """
     knell = Knell(registry=registry)
     for drifts in knell.monitor(once=once, interval=interval, dry_run=dry_run):
@@ -147,6 +155,10 @@ def stalled(*, kill: bool, show_all: bool, **given: Any) -> int:
     An agent counts as stalled only if all signs of life have stopped: see knell explain NAME.
     An agent that is idle, waits for a person or a quota, or cannot be judged is never ended.
     Agents that were started by a stalled one live on.
+
+    \b
+    knell stalled
+    knell stalled --kill --dry-run tag:night
     """
     knell, targets = Knell(), given.pop("targets")
     if kill or given["dry_run"]:
@@ -180,6 +192,9 @@ def explain(name: str) -> None:
     """Show why an agent counts as working, idle, waiting, stalled or unknown.
 
     Each line is one sign and what it says: alive, stalled, neither, or unseen (not readable).
+
+    \b
+    knell explain luna
     """
     one = Knell().explain(name)
     output.print_result(tables.verdict_json(one), tables.verdict_text(one))
@@ -193,6 +208,9 @@ def beat(name: str) -> None:
 
     touch "$KNELL_HEARTBEAT" does the same faster. An agent that has done this once must go on
     doing it: after 2 minutes without it, it counts as stalled.
+
+    \b
+    knell beat
     """
     path = Knell().beat(name)
     output.print_result({"ok": True, "heartbeat": path}, "")
