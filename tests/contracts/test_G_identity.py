@@ -104,6 +104,37 @@ print(json.dumps([innocent == luna.pid, climbed(luna).began, lives(innocent), li
     assert told == [True, False, True, True]
 
 
+def test_G1_the_stranger_who_got_the_keepers_number_is_not_asked_to_end_the_run(
+    house: House,
+) -> None:
+    play = """
+import tempfile
+keeper, agent = system.identify(sleeper()), system.identify(sleeper())
+time.sleep(0.02)
+innocent = replaced(keeper.pid)
+target = Target("run", tempfile.mkdtemp(), keeper, agent, "", ladder.FORCE)
+began = end([target], Callbacks(tuple))["run"].began
+print(json.dumps([innocent == keeper.pid, began, lives(innocent), lives(agent.pid)]))
+"""
+    assert json.loads(in_pid_namespace(house, NAMESPACE + play)) == [True, True, True, False]
+
+
+def test_G1_a_group_whose_number_became_free_is_not_the_runs_any_more(house: House) -> None:
+    play = """
+from knell.processes.table import Table
+leader = system.identify(sleeper(setpgroup=0))
+follower = sleeper(setpgroup=leader.pid)
+led = {leader.pid: leader.start}
+before = Table().still_led(led) == led
+os.kill(follower, signal.SIGKILL)
+os.waitpid(follower, 0)
+time.sleep(0.02)
+replaced(leader.pid, setpgroup=0)
+print(json.dumps([before, Table().still_led(led)]))
+"""
+    assert json.loads(in_pid_namespace(house, NAMESPACE + play)) == [True, {}]
+
+
 @pytest.mark.parametrize("changed", ["start", "boot", "inode"])
 def test_G1_nothing_but_the_whole_identity_is_signalled(house: House, changed: str) -> None:
     innocent, _ = stranger(house, SLEEPS)

@@ -30,20 +30,33 @@ def secrets() -> dict[str, str]:
     }
 
 
-def shown(house: House, text: str, **wish: str):
-    """An agent whose screen shows `text`, which it has from a file, not from its arguments."""
+def shown(house: House, text: str, place: str = "headless"):
+    """An agent whose screen shows `text`, which it has from a file, not from its arguments.
+    It exits 3 once the file `go` is there."""
     source = house.root / "screen.txt"
     source.write_text(text)
-    body = f"print(open({str(source)!r}).read(), flush=True)\ntell()\nsleep()"
-    luna = started(house, body, **wish)
+    body = f"print(open({str(source)!r}).read(), flush=True)\ntell()\n{WAITS}"
+    luna = started(house, body, place=place, server="test" if place == "tmux" else "")
+    last = text[-40:].rpartition("\n")[2]
+    if place == "tmux":
+        eventually(lambda: last in house.tmux("capture-pane", "-p", "-J", "-t", "%0"))
+    else:  # the keeper writes it down
+        log = Path(luna.run.place.log)
+        eventually(lambda: log.stat().st_size > len(text))
     source.unlink()
     return luna
 
 
+WAITS = """
+while not os.path.exists("go"):
+    time.sleep(0.02)
+sys.exit(3)
+"""
+
+
 def test_G46_the_last_screen_is_kept_without_its_secrets(house: House) -> None:
     lines = secrets()
-    luna = shown(house, "\n".join([WORDS, *lines]), place="tmux", server="test")
-    eventually(lambda: list(lines)[-1] in house.tmux("capture-pane", "-p", "-J", "-t", "%0"))
+    luna = shown(house, "\n".join([WORDS, *lines]), "tmux")
     assert house.kill("luna")[0].receipts[0].result is Result.ENDED
     screen = house.knell.receipt("luna").screen
     assert WORDS in screen
@@ -56,21 +69,33 @@ def test_G46_the_last_screen_is_kept_without_its_secrets(house: House) -> None:
 
 @pytest.mark.parametrize("place", ["tmux", "headless"])
 def test_G46_a_long_screen_is_capped(house: House, place: str) -> None:
-    server = "test" if place == "tmux" else ""
-    shown(house, "\n".join(f"{number:079}" for number in range(1000)), place=place, server=server)
-    if place == "tmux":
-        eventually(lambda: f"{999:079}" in house.tmux("capture-pane", "-p", "-t", "%0"))
+    shown(house, "\n".join(f"{number:079}" for number in range(1000)), place)
     house.kill("luna")
     screen = house.knell.receipt("luna").screen
     assert screen.endswith(f"{999:079}")  # its end is what tells why
     assert 8_000 < len(screen) <= 16_384
 
 
+@pytest.mark.parametrize("place", ["tmux", "headless"])
+def test_G46_the_last_screen_of_one_that_ended_by_itself_too(house: House, place: str) -> None:
+    lines = secrets()
+    luna = shown(house, "\n".join([WORDS, *lines]), place)
+    (house.root / "go").touch()
+    eventually(lambda: not alive(luna.pid) and not alive(luna.keeper))
+    screen = house.knell.receipt("luna").screen
+    assert (WORDS in screen, screen.count("[redacted]")) == (True, len(lines))
+    assert [secret for secret in lines.values() if secret in screen] == []
+
+
+@pytest.mark.parametrize("place", ["tmux", "headless"])
 @pytest.mark.parametrize("cut", [1, 10, 20, 30])
-def test_G46_a_secret_on_the_edge_of_the_cap_is_not_kept_in_part(house: House, cut: int) -> None:
+def test_G46_a_secret_on_the_edge_of_the_cap_is_not_kept_in_part(
+    house: House, cut: int, place: str
+) -> None:
     secret = f"sk-ant-{os.urandom(20).hex()}"
-    rest = 16_384 - len(secret) - 1 + cut  # the last 16 KiB begin `cut` characters into it
-    shown(house, f"x\nAPI_KEY={secret}\n" + "y" * (rest - 1))
+    rest = 16_384 - len(secret) + cut  # the last 16 KiB begin `cut` characters into it
+    lines = ("y" * 79 + "\n") * 300  # as wide as the pane
+    shown(house, f"x\nAPI_KEY={secret}\n" + lines[: rest - 2] + "y", place)
     house.kill("luna")
     screen = house.knell.receipt("luna").screen
     assert "yyyy" in screen

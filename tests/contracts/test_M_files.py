@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from contracts.m_scenes import AGY, NAME, Shop, claude_file, notes_of
+from contracts.m_scenes import AGY, NAME, Shop, claude_file, notes_of, ready
 from house import House, alive, eventually
 
 DAY = """\
@@ -141,6 +141,30 @@ def test_M56_a_dead_session_in_a_read_only_file_is_a_failure_too(house: House) -
     done = shop.delete()
     assert (done.returncode, shop.file.read_text()) == (1, before)
     assert "was not written" in done.stderr
+
+
+@pytest.mark.parametrize("row", [NAME, "another-creator-claude"], ids=["its row", "a new row"])
+def test_M56_a_start_that_cannot_be_written_is_said_too(house: House, row: str) -> None:
+    shop = Shop(house)
+    before = shop.list(shop.row_text(row, status="terminated"))
+    shop.file.chmod(0o444)
+    where = ("--in", "tmux", "--tmux-server", "test", "--session", NAME)
+    done = shop.run("spawn", *where, "--name", "fresh", "claude")
+    claude = eventually(lambda: ready(house))[0]
+    assert (shop.file.read_text(), alive(claude.pid)) == (before, True)
+    assert "was not written" in done.stderr
+
+
+def test_M56_a_purge_that_cannot_be_written_is_a_failure_too(house: House) -> None:
+    shop = Shop(house)
+    claude = shop.session()
+    shop.list(shop.row_text())
+    assert shop.stop().returncode == 0
+    before, file = shop.file.read_text(), claude_file(shop, claude.conversation)
+    shop.file.chmod(0o444)
+    done = shop.stop("--purge-conversation", "--yes")
+    assert (shop.file.read_text(), file.exists()) == (before, False)
+    assert (done.returncode, f"the row '{NAME}' was not written" in done.stderr) == (1, True)
 
 
 def test_M3_a_giant_is_not_read(house: House) -> None:

@@ -102,6 +102,25 @@ def test_M31_the_id_of_a_row_whose_agent_knell_never_saw(house: House) -> None:
     assert not file.exists()
 
 
+@pytest.mark.parametrize("by", ["session", "name"])
+def test_M39_a_row_that_names_another_conversation_is_not_called_purged(
+    house: House, by: str
+) -> None:
+    """After /clear the agent is in another one than its row says: that one can still be resumed."""
+    shop, _, file = played(house)
+    other = file.with_name(f"{uuid.uuid4()}.jsonl")
+    other.write_bytes(file.read_bytes())
+    shop.file.write_text(shop.file.read_text().replace("null", other.stem))
+    if by == "name":
+        assert shop.stop().returncode == 0
+        shop.file.write_text(shop.file.read_text().replace(file.stem, other.stem))
+    done = shop.delete(*PURGE) if by == "session" else shop.run("stop", NAME, *PURGE)
+    assert (file.exists(), other.exists()) == (False, True)
+    assert (done.returncode, shop.row().get("resumable")) == (1, None if by == "session" else True)
+    assert f"its row names {other.stem}, which is still there" in done.stderr
+    assert "purged_at" not in shop.row()
+
+
 def test_M31_an_agent_that_lives_on_keeps_its_conversation(house: House) -> None:
     shop, claude, file = played(house)
     for _ in range(2):  # let go of now, and before

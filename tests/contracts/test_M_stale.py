@@ -66,7 +66,7 @@ def test_M44_an_agent_of_knells_that_died_by_itself(house: House) -> None:
     assert (done.returncode, shop.row("luna")["status"]) == (0, "terminated")
 
 
-def test_M44_a_tmux_that_does_not_answer_is_not_a_dead_one(house: House) -> None:
+def test_M44_M46_a_tmux_that_does_not_answer_is_not_a_dead_one(house: House) -> None:
     """Not seeing is not dying: the row stays, and the command says that it could not look."""
     shop = Shop(house)
     claude = shop.session()
@@ -128,6 +128,18 @@ def test_M47_C17_an_end_that_was_decided_stays(house: House, mode: str) -> None:
         eventually(lambda: not alive(claude.pid))
     before = shop.file.read_text()
     assert (drift(shop), shop.file.read_text()) == ([], before)
+
+
+def test_M47_a_stop_that_could_not_be_written_is_written_as_a_stop_later(house: House) -> None:
+    shop = Shop(house)
+    claude = shop.session()
+    shop.list(shop.row_text())
+    shop.file.chmod(0o444)
+    assert shop.stop("--reason", "api_error").returncode == 1
+    shop.file.chmod(0o644)
+    assert (alive(claude.pid), shop.row()["status"]) == (False, "running")
+    assert drift(shop) == [("dead", NAME, "stopped")]
+    assert (shop.row()["status"], shop.row()["stop_reason"]) == ("stopped", "api_error")
 
 
 def test_C17_only_a_resume_leads_out_of_an_end(house: House) -> None:

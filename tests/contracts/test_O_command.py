@@ -73,6 +73,18 @@ def test_O5_the_trace_is_in_SQLite(house: House) -> None:
     assert count == 1
 
 
+def test_O5_a_call_with_a_bad_parameter_is_traced_without_its_values(house: House) -> None:
+    """Nothing of them was checked: they may hold a key, or be of any size."""
+    key = "sk-ant-0123456789abcdef"
+    broken = {"AGENT_ID": "\ud800"}
+    for wrong in ({}, broken, {"AGENT_ID": "nobody", "TASKS": key}, {key: 1}):
+        assert ask(house, KILL, **wrong)["error"] == "invalid_parameter"
+    told = [json.loads(data) for (data,) in sql(house, "SELECT data FROM events ORDER BY id")]
+    refused = {"success": False, "error": "invalid_parameter", "by": "operator"}
+    names = ("AGENT_ID", "AGENT_ID", "TASKS", "")
+    assert told == [{"parameters": {}, "parameter": name} | refused for name in names]
+
+
 # -- parameters and their defaults ---------------------------------------------------------------
 
 

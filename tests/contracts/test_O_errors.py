@@ -30,6 +30,12 @@ def test_O41_the_error_object_is_that_of_the_contract(house: House) -> None:
     }
 
 
+def test_O41_so_is_that_of_a_parameter_that_cannot_be_taken(house: House) -> None:
+    answer = kill(house, GRACE_PERIOD_SECONDS=-1)
+    assert (answer["success"], answer["error"]) == (False, "invalid_parameter")
+    assert answer["agent_id"] == DEVELOPER
+
+
 @pytest.mark.parametrize(
     "agent", ["x", "luna#1", "luna#", "../luna", "luna ", "%", "'; DROP TABLE runs"]
 )
@@ -64,7 +70,7 @@ def test_C9_killing_twice_is_success_and_changes_nothing(house: House) -> None:
     assert life(house)["error_message"] == "once"
 
 
-def test_C10_with_STRICT_a_plain_gone_process_is_not_found(house: House) -> None:
+def test_C10_O43_with_STRICT_a_plain_gone_process_is_not_found(house: House) -> None:
     spawned = worker(house)
     os.kill(pid_of(spawned), signal.SIGKILL)
     eventually(lambda: not alive(pid_of(spawned)))

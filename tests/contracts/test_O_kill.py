@@ -222,6 +222,7 @@ def test_O37_its_task_is_updated_and_O27_says_why(house: House) -> None:
     kill(house, REASON="no progress since noon")
     task = task_of(house)
     assert task["status"] == "failed"
+    assert sql(house, "SELECT completed_at IS NOT NULL FROM orchestrator_task") == [(1,)]
     assert task["error_message"] == "Agent killed: no progress since noon"
 
 

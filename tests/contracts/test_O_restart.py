@@ -82,6 +82,13 @@ def test_G39_but_nobody_undoes_a_deliberate_kill_in_passing(house: House) -> Non
     assert not run_of(house).live
 
 
+def test_G39_nor_does_its_task_wait_for_it(house: House) -> None:
+    make_task(house)
+    worker(house, task="TASK-31-1", restart=3)
+    kill(house)
+    assert task_of(house)["status"] == "failed"
+
+
 def test_O47_its_task_is_taken_up_again(house: House) -> None:
     make_task(house)
     worker(house, task="TASK-31-1")

@@ -123,7 +123,7 @@ def test_T15_T16_T21_an_agent_that_agrees_is_ended(house: House, words: tuple[st
 
 
 @pytest.mark.parametrize("words", NO.values(), ids=NO)
-def test_T17_the_leader_hears_the_reason_of_a_rejection(
+def test_T15_T17_the_leader_hears_the_reason_of_a_rejection(
     house: House, words: tuple[str, ...]
 ) -> None:
     boss, wendy = crew(house)

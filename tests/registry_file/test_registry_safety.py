@@ -1,6 +1,7 @@
 """Several writers, a crash in the middle, files that may not be written: nothing is lost."""
 
 import os
+import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -74,7 +75,7 @@ def test_a_holder_that_was_killed_holds_nothing(registry: Registry, racer: Racer
     assert lock.read_text() == ""
 
 
-def test_C22_a_hand_edit_during_the_write_is_not_overwritten(file: Path) -> None:
+def test_C22_M56_a_hand_edit_during_the_write_is_not_overwritten(file: Path) -> None:
     file.write_bytes(b"as edited")
     for was in (b"as read", None, b"", b"as edited and more"):
         with pytest.raises(files.FileChanged):
@@ -88,7 +89,9 @@ def test_C22_a_hand_edit_during_the_write_is_not_overwritten(file: Path) -> None
 
 
 @pytest.mark.timeout(240)
-def test_C22_a_writer_killed_at_any_step_leaves_a_whole_file(holding: Open, racer: Racer) -> None:
+def test_C22_M56_a_writer_killed_at_any_step_leaves_a_whole_file(
+    holding: Open, racer: Racer
+) -> None:
     done = 0
     for step in range(1, 60):
         registry = holding(ODD)
@@ -179,6 +182,27 @@ def test_a_link_in_the_place_of_our_own_files_leads_nowhere(
     with pytest.raises(RegistryFailed):
         registry.update(SHOP, {"status": "running"})
     assert victim.read_text() == "precious"
+
+
+def test_M56_who_reads_it_during_the_write_reads_one_whole_file(registry: Registry) -> None:
+    reader = os.open(registry.path, os.O_RDONLY)
+    begun = os.read(reader, 10)
+    registry.update(SHOP, {"note": "x" * 10_000})
+    assert (begun + os.read(reader, 100_000)).decode() == ODD
+    os.close(reader)
+
+
+def test_M56_a_write_that_finds_no_room_leaves_the_file_as_it_was(registry: Registry) -> None:
+    room = len(ODD.encode())  # enough for the copy of what was there, not for what would be
+    _, hard = usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        with pytest.raises(RegistryFailed, match="cannot be used"):
+            registry.update(SHOP, {"note": "x" * 10_000})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert registry.text == ODD
+    assert not list(registry.file.parent.glob("*.tmp"))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to try")

@@ -51,6 +51,18 @@ def test_logs_and_screen_show_what_it_printed_without_codes_and_secrets(
     assert ("two" in done.stdout, "has ended" in done.stderr) == (True, True)
 
 
+@pytest.mark.parametrize("mark", ["\x1b[1m", "\x1b[0;38;5;208m", "\x1b]8;;http://x\x1b\\"])
+def test_P16_logs_show_no_secret_in_which_a_colour_begins(house: House, mark: str) -> None:
+    secret = f"sk-ant-api03-{'a1B2' * 16}"
+    started(
+        house,
+        f"print('key', {secret[:9] + mark + secret[9:]!r}, 'ok', flush=True)\ntell()\nsleep()",
+    )
+    for verb in ("logs", "screen"):
+        shown = eventually(lambda verb=verb: house.run(verb, "luna").stdout)
+        assert shown == "key [redacted] ok\n"
+
+
 @pytest.mark.parametrize("place", ["headless", "tmux"])
 def test_logs_follow_until_the_end(house: House, place: str) -> None:
     go = talker(house, place=place, server="test" if place == "tmux" else "")

@@ -121,7 +121,7 @@ def _log(world: World, path: str) -> str:
 
 def plain_lines(text: str) -> list[str]:
     """Lines that can be printed anywhere: no control codes, no secrets."""
-    text = _CONTROL.sub("", redacted(text)).replace("\t", "    ")
+    text = redacted(_CONTROL.sub("", text)).replace("\t", "    ")  # a colour splits a secret
     lines = [line.rpartition("\r")[2] or line for line in text.split("\n")]
     plain = ["".join(c if c.isprintable() else "?" for c in line.rstrip()) for line in lines]
     while plain and not plain[-1]:

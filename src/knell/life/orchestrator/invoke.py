@@ -88,7 +88,7 @@ def invoke(world: World, name: object, params: object) -> JsonAnswer:
         answer = spec.carry_out(world, values)
         given = values
     except BadParameter as error:
-        return _error_answer("invalid_parameter", str(error), parameter=error.name, **named)
+        answer = _error_answer("invalid_parameter", str(error), parameter=error.name, **named)
     except CommandFailed as error:
         answer = _error_answer(error.problem, str(error), **named | error.facts)
     except KnellError as error:
@@ -113,12 +113,18 @@ def _record(world: World, command: str, given: Mapping[str, Any], answer: JsonAn
     """Writes an event with who asked for what and what came of it.
 
     An agent that the store does not know is left out of the event. A store that cannot be written
-    adds a warning, and does not undo what was done."""
-    agent = str(answer.get("agent_id") or given.get("AGENT_ID") or "").partition("#")[0]
-    facts: dict[str, Any] = {
-        "parameters": {key: value for key, value in given.items() if key not in UNTRACED}
-    }
-    facts |= {key: answer[key] for key in ("success", "error", "message") if key in answer}
+    adds a warning, and does not undo what was done. Of a call with a bad parameter no value is
+    kept, and not the message, which quotes one: they may hold a key, or be of any size."""
+    facts: dict[str, Any] = {"parameters": {}}
+    agent = ""
+    if answer.get("error") == "invalid_parameter":
+        names = [one.name for one in load_command(command).inputs]
+        facts["parameter"] = answer["parameter"] if answer["parameter"] in names else ""
+    else:
+        agent = str(answer.get("agent_id") or given.get("AGENT_ID") or "").partition("#")[0]
+        facts["parameters"] = {key: given[key] for key in given if key not in UNTRACED}
+        facts |= {"message": answer["message"]} if "message" in answer else {}
+    facts |= {key: answer[key] for key in ("success", "error") if key in answer}
     try:
         known = agent if world.store.runs.agent(agent) else ""
         facts["by"] = caller(world).by

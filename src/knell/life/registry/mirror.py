@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from knell.core.agent import Agent
@@ -123,12 +124,31 @@ def note_purge(world: World, receipt: Receipt, at: str, paths: Sequence[str]) ->
     """Writes the purge into the row; its status stays, because a purge ends nothing."""
     run, agent = world.store.runs.run(receipt.run), world.store.runs.agent(receipt.agent)
     row, troubles = find_row(world, agent, run) if run and agent else (None, ())
-    return troubles + write_purge(row, at, paths) if row else ()
+    return troubles + write_purge(world, agent, row, at, paths) if agent and row else ()
 
 
-def write_purge(row: RegistryRow, at: str, paths: Sequence[str]) -> Troubles:
+def write_purge(
+    world: World, agent: Agent, row: RegistryRow, at: str, paths: Sequence[str]
+) -> Troubles:
+    """Not into a row that names another conversation than the agent's last: it can be resumed."""
+    if other := _named_still(world, agent, row):
+        why = f"its row names {other}, which is still there"
+        return (Notice(Code.CONVERSATION_NOT_DELETED, why),)
     fields = {"resumable": False, "purged_at": at[:19] + "Z", "purged_paths": ", ".join(paths)}
     return _update(row, fields)
+
+
+def _named_still(world: World, agent: Agent, mirrored: RegistryRow) -> str:
+    """The conversation that the row names now, if it is not the agent's own and is there."""
+    from knell.life.base.conversation import conversation_files
+
+    row = mirrored.row
+    with suppress(RegistryFailed):  # whoever writes there next says what is wrong with the file
+        row = mirrored.registry.row(row.name) or row  # --capture-id may have named another
+    kind, other = world.kind(agent.kind), agent._replace(conversation=row.conversation)
+    if other == agent or not kind.is_id(row.conversation):
+        return ""
+    return row.conversation if conversation_files(world, other, kind) else ""
 
 
 def write_started(world: World, agent: Agent, run: Run, *, session: str, fresh: bool) -> Troubles:

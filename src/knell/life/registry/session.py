@@ -192,7 +192,7 @@ def purge_session(
     agent = known_agent(world, row) or agent_of(world, row)
 
     def note(at: str, paths: tuple[str, ...]) -> tuple[Notice, ...]:
-        return write_purge(mirrored, at, paths) if mirrored else ()
+        return write_purge(world, agent, mirrored, at, paths) if mirrored else ()
 
     receipts = tuple(purge(world, receipt, agent, note) for receipt in one.receipts)
     return one._replace(receipts=receipts)
