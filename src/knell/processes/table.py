@@ -1,6 +1,6 @@
 """Every process of the machine in one scan, and what one scan answers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from knell.core.environment import window_mark
 from knell.core.process import FoundProcess, ProcessId
@@ -11,6 +11,7 @@ from knell.processes.os.tmux_client import PaneEnvironments
 # The runs' tmux servers, by run and pid: when each began, and its environment. An ending needs both
 # after it has ended them, also where a scan still shows one that has just left its cgroup.
 own_servers: dict[tuple[str, int], tuple[int, dict[str, str]]] = {}
+sessions = panes.Openers()
 environments = PaneEnvironments(system.environment_of, panes.TOLD)
 
 
@@ -58,11 +59,27 @@ class Table:
         brand = runs.get(server)
         below = self.children.get(server, ()) if brand else ()
         own = system.environment_of(server) if below else {}
-        given = {pid: env for pid in below if (env := environments.of(server, pid)) is not None}
-        others = [pid for pid, env in given.items() if not panes.has_same_client(own, env)]
+        openers = self.openers(server) if below else {}
+        others = [
+            pid
+            for pid, envs in openers.items()
+            if not all(panes.has_same_client(own, env) for env in envs)
+        ]
         for pid in (server, *self.family(others, set())) if others else ():
             if runs.get(pid) == brand:
                 del runs[pid]
+
+    def openers(self, server: int) -> dict[int, tuple[Mapping[str, str], ...]]:
+        """By which it is judged who opened each pane of this tmux server: what tmux gave to it, and
+        to the first one of its session. Without those of which nobody tells."""
+        below = self.children.get(server, ())
+        given = {pid: env for pid in below if (env := environments.of(server, pid)) is not None}
+        held: panes.Held = [(self.rows[pid].start, env) for pid, env in given.items()]
+        key = server, self.rows[server].start
+        return {pid: (env, sessions.of(key, env, lambda: held)) for pid, env in given.items()}
+
+    def remember_own(self, server: int, run: str) -> None:
+        own_servers[run, server] = self.rows[server].start, system.environment_of(server)
 
     def _forget_orphans(self, runs: dict[int, str]) -> None:
         """What was started in such a pane of others keeps the stamp when it loses its parent."""

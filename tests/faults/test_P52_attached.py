@@ -1,0 +1,158 @@
+"""P52: tmux sessions that an agent and a person share, dead panes, servers that end first."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from house import House, alive, eventually
+from scenes import adopted, end, started
+from shared_tmux import KINDS, OPEN, WORK, agent, does, has_program, kill, panes, tmux, written
+
+MINE = ("new-session", "-d", "-s", "mine")
+# Some agents have a terminal for their commands; others use the control mode.
+ATTACH = "sleep 300 | tmux -L x -C attach -t mine > /dev/null"
+BARE_SERVER = f"env -i PATH=$PATH TMUX_TMPDIR=$TMUX_TMPDIR {WORK}"
+
+
+def windows(house: House) -> dict[str, int]:
+    """Window → the pid in its pane."""
+    lines = tmux(house, "list-panes", "-a", "-F", "#{window_name} #{pane_pid}").splitlines()
+    return {line.split()[0]: int(line.split()[1]) for line in lines}
+
+
+def await_attached(house: House) -> None:
+    eventually(lambda: "-SSH_CONNECTION" in tmux(house, "show-environment", "-t", "mine"))
+
+
+@pytest.mark.parametrize(
+    ("how", "first"),
+    [
+        ("spawned", "person"),
+        ("spawned", "agent"),
+        pytest.param("adopted", "agent", marks=pytest.mark.needs_cgroup),
+    ],
+)
+def test_P52_what_you_open_in_your_session_is_yours_after_an_agent_attached_to_it(
+    house: House, how: str, first: str
+) -> None:
+    """tmux gives the variables of the client that attached last to all windows that come later."""
+    mine, there = (*MINE, "-n", "one", "sleep 444"), house.root / "there"
+    if first == "person":
+        tmux(house, *mine)
+        there.touch()
+    agent(house, how, WORK, f"(until test -e {there}; do sleep 0.1; done; {ATTACH}) &")
+    if first == "agent":
+        tmux(house, *mine)
+        there.touch()
+    await_attached(house)
+    tmux(house, "new-window", "-d", "-t", "mine:", "-n", "two", "sleep 445")
+    tmux(house, "new-window", "-d", "-t", "mine:", "-n", "bare", "exec env -i sleep 446")
+    found = panes(house) | windows(house)
+    eventually(lambda: has_program(found["bare"], "sleep"))
+    kill(house)
+    assert not alive(found["work"])
+    assert [one for one in ("one", "two", "bare") if not alive(found[one])] == []
+    house.run("reap", "--yes")
+    assert all(alive(found[one]) for one in ("server", "one", "two", "bare"))
+
+
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
+@pytest.mark.parametrize("share", ["group", "link"])
+def test_P52_a_pane_of_yours_that_an_agent_shares_is_yours(
+    house: House, name: str, share: str
+) -> None:
+    """tmux lists it in both sessions, in the order of their names."""
+    tmux(house, *MINE, "exec env -i sleep 444")
+    mine = panes(house)["mine"]
+    eventually(lambda: has_program(mine, "sleep"))
+    deeds = {
+        "group": (f"tmux -L x new-session -d -t mine -s {name}",),
+        "link": (f"{OPEN} {name} sleep 333", f"tmux -L x link-window -s mine: -t {name}:7"),
+    }
+    started(house, does(*deeds[share]))
+    kill(house)
+    assert alive(mine)
+    assert "mine" in tmux(house, "list-sessions")
+
+
+@KINDS
+def test_P52_a_server_that_shows_a_dead_pane_of_yours_is_spared(house: House, how: str) -> None:
+    """Its last screen would be lost."""
+    agent(house, how, WORK)
+    tmux(house, *MINE, "sleep 444")
+    tmux(house, "set", "-t", "mine", "remain-on-exit", "on")
+    found = panes(house)
+    end(found["mine"])
+    eventually(lambda: "1" in tmux(house, "list-panes", "-t", "mine", "-F", "#{pane_dead}"))
+    receipt = kill(house)
+    assert (alive(found["work"]), alive(found["server"])) == (False, True)
+    assert found["server"] in {one.pid for one in receipt.kept}
+    assert tmux(house, "list-sessions", "-F", "#{session_name}").split() == ["mine"]
+    house.run("reap", "--yes")
+    assert alive(found["server"])
+
+
+@KINDS
+def test_P52_dead_panes_of_the_agents_own_keep_no_server(house: House, how: str) -> None:
+    agent(house, how, WORK, "tmux -L x set -g remain-on-exit on ';' new-window -d true")
+    found = panes(house)
+    eventually(lambda: "1" in tmux(house, "list-panes", "-a", "-F", "#{pane_dead}"))
+    receipt = kill(house)
+    assert not alive(found["server"])
+    assert not receipt.kept
+
+
+@KINDS
+@pytest.mark.parametrize("opens", [WORK, BARE_SERVER])
+def test_P52_what_ignores_the_hangup_of_your_pane_lives_on_if_the_agent_ends_its_server(
+    house: House, how: str, opens: str
+) -> None:
+    """Agents end their servers when they leave. Before, what an ending had not yet seen without a
+    parent was taken for the agent's then."""
+    leaves = "at_term(lambda *_: (os.system('tmux -L x kill-server'), os._exit(0)))"
+    comes = f"signal.signal(10, lambda *_: os.system({opens!r}))"
+    play = started if how == "spawned" else adopted
+    dev = play(house, f"{leaves}\n{comes}\ntell()\nsleep()")
+    os.kill(dev.pid, signal.SIGUSR1)
+    eventually(lambda: "work" in panes(house))
+    tmux(house, *MINE, "trap '' HUP; exec sleep 555")
+    found = panes(house)
+    eventually(lambda: has_program(found["mine"], "sleep"))
+    house.kill("luna", grace=60)
+    assert not alive(found["server"])
+    assert alive(found["mine"])
+    end(found["mine"])
+
+
+def test_P52_a_terminals_window_of_an_agent_is_the_agents_when_its_tmux_server_has_gone(
+    house: House,
+) -> None:
+    """xterm and kitty give a WINDOWID of their own to what they start."""
+    note = house.root / "daemon"
+    deed = f"(env WINDOWID=77 setsid sh -c 'trap \"\" HUP; echo $$ > {note}; exec sleep 555' &)"
+    dev = started(house, does(deed), place="tmux", server="x", session="work")
+    lone = written(note)
+    eventually(lambda: has_program(lone, "sleep"))
+    tmux(house, "kill-server")
+    eventually(lambda: not alive(dev.keeper))
+    assert not alive(lone)
+
+
+@pytest.mark.needs_cgroup
+def test_P52_a_server_that_an_agent_starts_in_knells_own_without_TMUX_is_the_agents(
+    house: House,
+) -> None:
+    """Such a server bears the sign of those that knell starts."""
+    started(house, does(), name="nova", place="tmux", server="y", session="s")
+    go: Path = house.root / "go"
+    inner = f"until test -e {go}; do sleep 0.1; done; env -u TMUX {WORK}; exec sleep 400"
+    opened = ("new-window", "-d", "-P", "-F", "#{pane_pid}", "-t", "s:")
+    pid = int(house.tmux(*opened, f"exec sh -c '{inner}'", server="y"))
+    house.knell.adopt(str(pid), name="luna")
+    go.touch()
+    found = eventually(lambda: panes(house))
+    receipt = kill(house)
+    assert not any(map(alive, found.values()))
+    assert not receipt.kept
