@@ -156,3 +156,47 @@ def test_P52_a_server_that_an_agent_starts_in_knells_own_without_TMUX_is_the_age
     receipt = kill(house)
     assert not any(map(alive, found.values()))
     assert not receipt.kept
+
+
+# -- looks from outside ----------------------------------------------------------------------------
+
+
+@KINDS
+def test_P52_an_agent_whose_server_you_use_is_verified_gone(house: House, how: str) -> None:
+    """The server has stamped your panes too. Before, they were called what is left of the agent."""
+    agent(house, how, WORK)
+    tmux(house, *MINE, "sleep 444")
+    kill(house)
+    done = house.run("verify", "luna")
+    assert done.returncode == 0, done.stdout
+
+
+def test_P52_your_panes_live_on_also_without_the_keeper_and_its_cgroup(house: House) -> None:
+    dev = started(house, does(WORK))
+    tmux(house, *MINE, "sleep 444")
+    found, leaf = panes(house), Path(dev.run.cgroup)
+    for pid in (leaf / "cgroup.procs").read_text().split() if dev.run.cgroup else ():
+        (leaf.parent / "cgroup.procs").write_text(pid)
+    end(dev.keeper)
+    kill(house)
+    assert (alive(found["work"]), alive(found["mine"]), alive(found["server"])) == (
+        False, True, True,
+    )  # fmt: skip
+
+
+@KINDS
+def test_P52_no_cgroup_of_the_agents_holds_what_you_start_meanwhile(house: House, how: str) -> None:
+    agent(house, how, WORK)
+    born, build = house.root / "born", house.root / "build"
+    starts = f"(setsid sleep 555 & echo $! >> {born}); sleep 444 & echo $! >> {born}; sleep 0.01"
+    build.write_text(f"for i in $(seq 100); do {starts}; done; exec sleep 333")
+    tmux(house, *MINE, f"exec sh {build}")
+    eventually(lambda: born.exists() and len(born.read_text().split()) > 40)
+    found, leaf = panes(house), house.knell.world.store.runs.live()[0].cgroup
+    house.kill("luna", grace=0)
+    eventually(lambda: has_program(found["mine"], "sleep"))
+    pids = [int(pid) for pid in born.read_text().split()]
+    assert [pid for pid in pids if not alive(pid)] == []
+    assert not leaf or not Path(leaf).exists()
+    assert house.run("verify", "luna").returncode == 0
+    end(*pids)

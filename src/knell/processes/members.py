@@ -223,6 +223,7 @@ def _judged_panes(
     """Whether the run opened each pane of this server; None if nobody tells."""
     mark, below = window_mark(target.run), table.children.get(server, ())
     env = system.environment_of(server) if below else {}
+    is_own_server = is_own_server or env.get("KNELL_RUN") == target.run  # it has stamped them all
     judged: dict[int, bool | None] = dict.fromkeys(below)
     for pane, openers in table.openers(server).items():
         judged[pane] = all(
