@@ -49,13 +49,19 @@ def test_P52_what_you_open_in_your_session_is_yours_after_an_agent_attached_to_i
     await_attached(house)
     tmux(house, "new-window", "-d", "-t", "mine:", "-n", "two", "sleep 445")
     tmux(house, "new-window", "-d", "-t", "mine:", "-n", "bare", "exec env -i sleep 446")
-    found = panes(house) | windows(house)
-    eventually(lambda: has_program(found["bare"], "sleep"))
+    daemon = f"(setsid sleep 555 & echo $! > {house.root}/daemon); exec sleep 447"
+    tmux(house, "new-window", "-d", "-t", "mine:", "-n", "three", daemon)
+    found = panes(house) | windows(house) | {"daemon": written(house.root / "daemon")}
+    eventually(
+        lambda: has_program(found["bare"], "sleep") and has_program(found["daemon"], "sleep")
+    )
     kill(house)
     assert not alive(found["work"])
-    assert [one for one in ("one", "two", "bare") if not alive(found[one])] == []
+    yours = ("one", "two", "bare", "three", "daemon")
+    assert [one for one in yours if not alive(found[one])] == []
     house.run("reap", "--yes")
-    assert all(alive(found[one]) for one in ("server", "one", "two", "bare"))
+    assert [one for one in (*yours, "server") if not alive(found[one])] == []
+    end(found["daemon"])
 
 
 @pytest.mark.parametrize("name", ["aaa", "zzz"])

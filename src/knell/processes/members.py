@@ -69,7 +69,9 @@ def _bearing_its_marks(target: Target, table: Table) -> list[tuple[int, str]]:
         found += [(pid, "pane") for pid, own in judged.items() if own]
     if any(word == "pane" for _, word in found):  # what these have let go of bears their mark
         mark, rest = window_mark(target.run), table.rows.keys() - {pid for pid, _ in found}
-        found += [(pid, "pane") for pid in rest if system.variable_of(pid, "WINDOWID") == mark]
+        marked = [pid for pid in rest if system.variable_of(pid, "WINDOWID") == mark]
+        envs = {pid: table.opener(system.environment_of(pid)) for pid in marked}
+        found += [(pid, "pane") for pid in marked if envs[pid].get("WINDOWID") == mark]
     return found
 
 

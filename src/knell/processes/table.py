@@ -78,8 +78,23 @@ class Table:
         key = server, self.rows[server].start
         return {pid: (env, sessions.of(key, env, lambda: held)) for pid, env in given.items()}
 
+    def opener(self, env: Mapping[str, str], began: int | None = None) -> Mapping[str, str]:
+        """What tmux gave to the first pane of the session in which a process was started that has
+        this environment; the server may have begun then, and be gone."""
+        number = panes.server_of(env)
+        start = self.start(number) if began is None else began
+        if start is None:
+            return env
+        below = self.children.get(number, ())
+        return sessions.of(
+            (number, start),
+            env,
+            lambda: [(self.rows[pid].start, system.environment_of(pid)) for pid in below],
+        )
+
     def remember_own(self, server: int, run: str) -> None:
-        own_servers[run, server] = self.rows[server].start, system.environment_of(server)
+        if env := system.environment_of(server):  # else it has ended since the scan
+            own_servers[run, server] = self.rows[server].start, env
 
     def _forget_orphans(self, runs: dict[int, str]) -> None:
         """What was started in such a pane of others keeps the stamp when it loses its parent."""
@@ -95,16 +110,17 @@ class Table:
     def is_from_others(self, orphan: int, run: str, own: Collection[int]) -> bool:
         """Whether it was started in a pane that others opened in a tmux server of this run's."""
         env, mark = system.environment_of(orphan), window_mark(run)
-        if not panes.may_be_from_others(mark, env):
-            return False
         number = panes.server_of(env)
         row = self.rows.get(number)
         began, server = own_servers.get((run, number), (None, None))
+        env = self.opener(env, began)
+        if not panes.may_be_from_others(mark, env):
+            return False
         if row and row.state not in "ZX" and row.start != began and panes.is_tmux_server(row):
             if number not in own:
                 return False
-            server = system.environment_of(number)
-            own_servers[run, number] = row.start, server
+            self.remember_own(number, run)
+            server = own_servers.get((run, number), (None, None))[1]
         return panes.is_from_others(run, mark, server, env)
 
     def row(self, process: ProcessId) -> system.Process | None:

@@ -136,7 +136,7 @@ class Descendants:
         if not panes.is_tmux_server(process):
             return False
         server, own = process.pid, proc.environment_of(process.pid)
-        if server not in self.own_servers and self.is_own(process):
+        if own and server not in self.own_servers and self.is_own(process):
             self.own_servers[server] = own
         return any(
             self.spare_reason(pane, 0) or self.owns_pane(server, pane.pid) is False
@@ -174,9 +174,10 @@ class Descendants:
         """Whether a process that we inherited was started in a pane that another opened in a tmux
         server of the run's: nobody but this server has made it ours."""
         env = proc.environment_of(orphan.pid)
+        number = panes.server_of(env)
+        env = self.opener(number, env)
         if not panes.may_be_from_others(self.mark, env):
             return False
-        number = panes.server_of(env)
         if number and number == panes.server_of(os.environ):  # it was there before the run
             return False
         server = self.process(number) if number not in self.own_servers else None
@@ -223,7 +224,10 @@ class Descendants:
         return [p for p in found if p and self.bears_mark(p.pid) and not self.spare_reason(p, 0)]
 
     def bears_mark(self, pid: int) -> bool:
-        return proc.environment_of(pid).get("WINDOWID") == self.mark != ""
+        env = proc.environment_of(pid)
+        if not env.get("WINDOWID") == self.mark != "":
+            return False
+        return self.is_marked(self.opener(panes.server_of(env), env))
 
     def settle(self) -> None:
         """Leaves no pane of the run, and no client's wish for one, in any server that is known."""
