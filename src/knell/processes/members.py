@@ -69,7 +69,9 @@ def _bearing_its_marks(target: Target, table: Table) -> list[tuple[int, str]]:
         found += [(pid, "pane") for pid, own in judged.items() if own]
     if any(word == "pane" for _, word in found):  # what these have let go of bears their mark
         mark, rest = window_mark(target.run), table.rows.keys() - {pid for pid, _ in found}
-        found += [(pid, "pane") for pid in rest if system.variable_of(pid, "WINDOWID") == mark]
+        marked = [pid for pid in rest if system.variable_of(pid, "WINDOWID") == mark]
+        envs = {pid: table.opener(system.environment_of(pid)) for pid in marked}
+        found += [(pid, "pane") for pid in marked if envs[pid].get("WINDOWID") == mark]
     return found
 
 
@@ -156,12 +158,15 @@ def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) ->
     servers = table.tmux_servers()
     own = {*claimed, *table.family(list(mine), spared)} if servers else set[int]()
     for server in servers:
+        if server in own:
+            table.remember_own(server, target.run)
         judged = _judged_panes(target, server, table, is_own_server=server in own)
         # A pane of which nobody tells is of those that have the others.
         untold = {pid for pid, ours in judged.items() if ours is None} - named
         others = {pid for pid, ours in judged.items() if ours is False} - named
         others |= judged.keys() & spared
-        if others or (untold and server not in own):
+        shown = not others and server in own and _shows_dead_of_others(target, server)
+        if others or shown or (untold and server not in own):
             spared |= {server, *table.family([*others, *untold], named)}
     return spared | set(table.family(_orphans_of_others(target, table, claimed, mine), named))
 
@@ -220,13 +225,23 @@ def _judged_panes(
     """Whether the run opened each pane of this server; None if nobody tells."""
     mark, below = window_mark(target.run), table.children.get(server, ())
     env = system.environment_of(server) if below else {}
-    given = {pane: environments.of(server, pane) for pane in below}
-    return {
-        pane: panes.owns_pane(target.run, mark, env, told, is_own_server=is_own_server)
-        if told is not None
-        else None
-        for pane, told in given.items()
-    }
+    is_own_server = is_own_server or env.get("KNELL_RUN") == target.run  # it has stamped them all
+    judged: dict[int, bool | None] = dict.fromkeys(below)
+    for pane, openers in table.openers(server).items():
+        judged[pane] = all(
+            panes.owns_pane(target.run, mark, env, one, is_own_server=is_own_server)
+            for one in openers
+        )
+    return judged
+
+
+def _shows_dead_of_others(target: Target, server: int) -> bool:
+    """Whether it still shows a pane of others whose program has exited (remain-on-exit)."""
+    mark, env = window_mark(target.run), system.environment_of(server)
+    return any(
+        not panes.owns_pane(target.run, mark, env, dead, is_own_server=True)
+        for dead in environments.of_dead(server)
+    )
 
 
 def spared_servers(target: Target, table: Table, spared: set[int]) -> tuple[Survivor, ...]:

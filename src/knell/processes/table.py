@@ -1,6 +1,6 @@
 """Every process of the machine in one scan, and what one scan answers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from knell.core.environment import window_mark
 from knell.core.process import FoundProcess, ProcessId
@@ -11,6 +11,7 @@ from knell.processes.os.tmux_client import PaneEnvironments
 # The runs' tmux servers, by run and pid: when each began, and its environment. An ending needs both
 # after it has ended them, also where a scan still shows one that has just left its cgroup.
 own_servers: dict[tuple[str, int], tuple[int, dict[str, str]]] = {}
+sessions = panes.Openers()
 environments = PaneEnvironments(system.environment_of, panes.TOLD)
 
 
@@ -58,11 +59,42 @@ class Table:
         brand = runs.get(server)
         below = self.children.get(server, ()) if brand else ()
         own = system.environment_of(server) if below else {}
-        given = {pid: env for pid in below if (env := environments.of(server, pid)) is not None}
-        others = [pid for pid, env in given.items() if not panes.has_same_client(own, env)]
+        openers = self.openers(server) if below else {}
+        others = [
+            pid
+            for pid, envs in openers.items()
+            if not all(panes.has_same_client(own, env) for env in envs)
+        ]
         for pid in (server, *self.family(others, set())) if others else ():
             if runs.get(pid) == brand:
                 del runs[pid]
+
+    def openers(self, server: int) -> dict[int, tuple[Mapping[str, str], ...]]:
+        """By which it is judged who opened each pane of this tmux server: what tmux gave to it, and
+        to the first one of its session. Without those of which nobody tells."""
+        below = self.children.get(server, ())
+        given = {pid: env for pid in below if (env := environments.of(server, pid)) is not None}
+        held: panes.Held = [(self.rows[pid].start, env) for pid, env in given.items()]
+        key = server, self.rows[server].start
+        return {pid: (env, sessions.of(key, env, lambda: held)) for pid, env in given.items()}
+
+    def opener(self, env: Mapping[str, str], began: int | None = None) -> Mapping[str, str]:
+        """What tmux gave to the first pane of the session in which a process was started that has
+        this environment; the server may have begun then, and be gone."""
+        number = panes.server_of(env)
+        start = self.start(number) if began is None else began
+        if start is None:
+            return env
+        below = self.children.get(number, ())
+        return sessions.of(
+            (number, start),
+            env,
+            lambda: [(self.rows[pid].start, system.environment_of(pid)) for pid in below],
+        )
+
+    def remember_own(self, server: int, run: str) -> None:
+        if env := system.environment_of(server):  # else it has ended since the scan
+            own_servers[run, server] = self.rows[server].start, env
 
     def _forget_orphans(self, runs: dict[int, str]) -> None:
         """What was started in such a pane of others keeps the stamp when it loses its parent."""
@@ -78,16 +110,17 @@ class Table:
     def is_from_others(self, orphan: int, run: str, own: Collection[int]) -> bool:
         """Whether it was started in a pane that others opened in a tmux server of this run's."""
         env, mark = system.environment_of(orphan), window_mark(run)
-        if not panes.may_be_from_others(mark, env):
-            return False
         number = panes.server_of(env)
         row = self.rows.get(number)
         began, server = own_servers.get((run, number), (None, None))
+        env = self.opener(env, began)
+        if not panes.may_be_from_others(mark, env):
+            return False
         if row and row.state not in "ZX" and row.start != began and panes.is_tmux_server(row):
             if number not in own:
                 return False
-            server = system.environment_of(number)
-            own_servers[run, number] = row.start, server
+            self.remember_own(number, run)
+            server = own_servers.get((run, number), (None, None))[1]
         return panes.is_from_others(run, mark, server, env)
 
     def row(self, process: ProcessId) -> system.Process | None:

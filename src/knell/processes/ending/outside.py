@@ -187,6 +187,10 @@ class OutsideEnding:
     def _spared(self) -> set[int]:
         return untouchable(self.scans.table(), self.scans.protected, self.target)
 
+    def _spared_by_now(self) -> set[int]:
+        self.scans.forget()
+        return self._spared()
+
     def _proven(self) -> bool:
         """By a keeper that exited just before this ending began, if nothing was found alive since.
         An empty cgroup proves nothing without one: a process may have moved itself out."""
@@ -264,6 +268,7 @@ class OutsideEnding:
         journal = journal._replace(kept=(*journal.kept, *stay))
         if not self.fds and not self.unseen:
             cgroup.dissolve(self.target.cgroup, self._spared())
+            cgroup.release(self.target.cgroup, self._spared_by_now)
         dead = [member for pid, member in self.found.items() if pid not in self.fds]
         return self.schedule.report(self.target.run, proof, journal)._replace(
             began=self.began,

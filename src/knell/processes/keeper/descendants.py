@@ -10,6 +10,10 @@ import tmux_client
 from machine import proc, tmux_servers
 from proc import Process
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 CALM_LOOKS = 3  # scans in a row that must find nothing when ECHILD cannot be had
 OTHER_RUN = "the keeper of another run"
 OTHER_PANE = "another's pane"
@@ -33,6 +37,7 @@ class Descendants:
         self.calm = 0
         self.servers: list[int] | None = None  # tmux servers, asked for once
         self.environments = tmux_client.PaneEnvironments(proc.environment_of, panes.TOLD)
+        self.openers = panes.Openers()
         self.own_servers: dict[int, dict[str, str]] = {}  # their environments, also of dead ones
         self.open_panes = tmux_client.OpenPanes(self.environments)
         if rules:
@@ -130,27 +135,51 @@ class Descendants:
         tells who opened it is of those that have the others."""
         if not panes.is_tmux_server(process):
             return False
-        held = [self.process(pid) for pid in self.children(process.pid)]
+        server, own = process.pid, proc.environment_of(process.pid)
+        if own and server not in self.own_servers and self.is_own(process):
+            self.own_servers[server] = own
         return any(
-            self.spare_reason(pane, 0) or self.owns_pane(process.pid, pane.pid) is False
-            for pane in held
-            if pane
+            self.spare_reason(pane, 0) or self.owns_pane(server, pane.pid) is False
+            for pane in self.held(server)
+        ) or not all(
+            panes.owns_pane(self.run, self.mark, own, dead, is_own_server=True)
+            for dead in self.dead_panes(server)
         )
+
+    def held(self, server: int) -> list[Process]:
+        return [pane for pid in self.children(server) if (pane := self.process(pid))]
+
+    def dead_panes(self, server: int) -> "list[Mapping[str, str]]":
+        return self.environments.of_dead(server)
 
     def owns_pane(self, server: int, pane: int) -> bool | None:
         """Whether the run opened this pane in a server that it started; None if nobody tells."""
         env, own = self.environments.of(server, pane), proc.environment_of(server)
         if env is None:
             return None
-        return panes.owns_pane(self.run, self.mark, own, env, is_own_server=True)
+        return all(
+            panes.owns_pane(self.run, self.mark, own, one, is_own_server=True)
+            for one in (env, self.opener(server, env))
+        )
+
+    def opener(self, server: int, pane: "Mapping[str, str]") -> "Mapping[str, str]":
+        """The environment of the first pane of its session."""
+        return self.openers.of(
+            (server, 0),
+            pane,
+            lambda: [(one.start, proc.environment_of(one.pid)) for one in self.held(server)],
+        )
 
     def is_from_others(self, orphan: Process) -> bool:
         """Whether a process that we inherited was started in a pane that another opened in a tmux
         server of the run's: nobody but this server has made it ours."""
         env = proc.environment_of(orphan.pid)
+        number = panes.server_of(env)
+        env = self.opener(number, env)
         if not panes.may_be_from_others(self.mark, env):
             return False
-        number = panes.server_of(env)
+        if number and number == panes.server_of(os.environ):  # it was there before the run
+            return False
         server = self.process(number) if number not in self.own_servers else None
         if server and panes.is_tmux_server(server):
             if self.is_own(server):
@@ -182,7 +211,10 @@ class Descendants:
         env = proc.environment_of(pane)
         if "TMUX" not in env:  # it was replaced
             env = self.environments.of(server, pane) or {}
-        return panes.owns_pane(self.run, self.mark, {}, env, is_own_server=False)
+        return self.is_marked(env) and self.is_marked(self.opener(server, env))
+
+    def is_marked(self, pane: "Mapping[str, str]") -> bool:
+        return panes.owns_pane(self.run, self.mark, {}, pane, is_own_server=False)
 
     def daemons_elsewhere(self) -> list[Process]:
         """What the run's panes in servers of others have let go of: it fell to who is above them,
@@ -192,7 +224,10 @@ class Descendants:
         return [p for p in found if p and self.bears_mark(p.pid) and not self.spare_reason(p, 0)]
 
     def bears_mark(self, pid: int) -> bool:
-        return proc.environment_of(pid).get("WINDOWID") == self.mark != ""
+        env = proc.environment_of(pid)
+        if not env.get("WINDOWID") == self.mark != "":
+            return False
+        return self.is_marked(self.opener(panes.server_of(env), env))
 
     def settle(self) -> None:
         """Leaves no pane of the run, and no client's wish for one, in any server that is known."""

@@ -47,7 +47,7 @@ def main() -> None:
     if keeper.output:
         keeper.output.finish()
     write_evidence(keeper)
-    cgroup.dissolve(keeper.cgroup, cgroup.pids(keeper.cgroup))
+    cgroup.release(keeper.cgroup)
     keeper.journal.write("ended", proof, f"{time.time():.3f}", keeper.launch.seal)
     exit_like_agent(keeper.status)
 

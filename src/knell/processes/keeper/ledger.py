@@ -17,6 +17,10 @@ from machine import proc
 from proc import Process, signal
 from sightings import Sightings, marks_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 FIRST_LOOK, SLOWEST_LOOK = 0.01, 2.0  # seconds between two looks while the agent works
 SHARE = 20  # a look takes at most one part in so many of a processor's time
 PEEKS = 60  # short looks for one that hops from pid to pid
@@ -154,6 +158,10 @@ class Ledger(Descendants):
 
     def is_own(self, server: Process) -> bool:
         return self.is_member(server)
+
+    def dead_panes(self, server: int) -> "list[Mapping[str, str]]":
+        """Only for the end."""
+        return super().dead_panes(server) if self.stamps else []
 
     def daemons_elsewhere(self) -> list[Process]:
         """They bear the run's mark, so that they are among the strays."""

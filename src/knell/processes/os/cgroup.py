@@ -5,6 +5,10 @@ The keeper imports it too: standard library only, no import of knell.
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 PREFIX = "knell-"
 TRIES = 5  # to empty a leaf in which a process forks
 used = True  # the portable layer does without
@@ -93,12 +97,13 @@ def kill_exactly(path: str, doomed: set[int]) -> bool:
     return bool(doomed) and pids(path) == doomed and kill(path)
 
 
-def release(path: str) -> None:
-    """Removes a leaf; the processes in it move up and live on."""
+def release(path: str, spared: "Callable[[], set[int]] | None" = None) -> None:
+    """Removes a leaf, if there still is one; the processes in it that are spared, or else all of
+    them, move up and live on, also those that they start meanwhile."""
     for _ in range(TRIES):
-        dissolve(path, pids(path))
-        if not os.path.exists(path):
+        if not path or not os.path.exists(path):
             return
+        dissolve(path, spared() if spared else pids(path))
 
 
 def dissolve(path: str, spared: set[int]) -> None:

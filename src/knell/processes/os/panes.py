@@ -5,9 +5,11 @@ The keeper imports it too: standard library only, no import of knell.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from proc import Process
+
+    Held = list[tuple[int, Mapping[str, str]]]  # start and environment of each pane
 
 SERVES_OTHERS = "a tmux server with other people's panes"
 FROM_OTHERS = "started from another's pane"
@@ -35,7 +37,7 @@ def may_be_tmux(name: str) -> bool:
 
 def is_place(server: "Mapping[str, str]") -> bool:
     """Whether knell started this tmux server to open panes in: then it belongs to no run."""
-    return "KNELL_PLACE" in server and "TMUX" not in server  # inside its panes TMUX is set too
+    return "KNELL_PLACE" in server and not {"TMUX", "TMUX_PANE"} & server.keys()  # as in its panes
 
 
 def has_same_client(server: "Mapping[str, str]", pane: "Mapping[str, str]") -> bool:
@@ -62,6 +64,24 @@ def owns_pane(
     return stamp == run
 
 
+class Openers:
+    """The environment of the first pane that was seen in each tmux session: whoever attaches to a
+    session gives his own variables to all panes that come later."""
+
+    def __init__(self) -> None:
+        self.first: dict[tuple[int, int, str], Mapping[str, str]] = {}
+
+    def of(
+        self, server: "tuple[int, int]", pane: "Mapping[str, str]", held: "Callable[[], Held]"
+    ) -> "Mapping[str, str]":
+        """Of a pane's session. The server is its pid and its start, `held` what is below it."""
+        pid, session = server[0], session_of(server[0], pane)
+        if session and (*server, session) not in self.first:
+            for _, env in sorted(held(), key=lambda one: one[0]):
+                self.first.setdefault((*server, session_of(pid, env)), env)
+        return self.first.setdefault((*server, session), pane) if session else pane
+
+
 def may_be_from_others(mark: str, orphan: "Mapping[str, str]") -> bool:
     """Whether this process was started in a tmux pane to which the run gave no mark."""
     return "TMUX_PANE" in orphan and orphan.get("WINDOWID") != mark
@@ -78,6 +98,12 @@ def is_from_others(
     if server is None:
         return orphan.get("KNELL_RUN") == run
     return not owns_pane(run, mark, server, orphan, is_own_server=True)
+
+
+def session_of(server: int, pane: "Mapping[str, str]") -> str:
+    """The number of the session of this tmux server that it was opened in; empty if it does not
+    tell."""
+    return pane.get("TMUX", "").rpartition(f",{server},")[2]
 
 
 def server_of(orphan: "Mapping[str, str]") -> int:

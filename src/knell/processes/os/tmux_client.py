@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    Told = Mapping[int, Mapping[str, str]]  # the environment that tmux gives, by a pane's pid
+    Given = Mapping[str, str]  # the environment that tmux gives to a pane
 
 SECONDS = 3.0  # that tmux may take to answer
 SETTLED = 1.0  # seconds that it may take to serve the clients before
@@ -36,7 +36,8 @@ class PaneEnvironments:
     ) -> None:
         self.environment_of = environment_of
         self.names = names  # of the variables that the server is asked for
-        self.asked: dict[tuple[int, int], tuple[float, Mapping[str, str] | None]] = {}
+        self.asked: dict[tuple[int, int], tuple[float, Given | None]] = {}
+        self.dead: dict[int, tuple[float, list[Given]]] = {}
 
     def of(self, server: int, pane: int) -> "Mapping[str, str] | None":
         """None if nobody tells."""
@@ -46,13 +47,34 @@ class PaneEnvironments:
             return env
         if inside and inside != self.environment_of(server).get("TMUX"):
             return env  # it counts as another PID namespace does
-        at, known = self.asked.get((server, pane), (0.0, None))
-        if time.monotonic() - at > FRESH or not at:
-            told = told_of(server, self.names)
-            for one in {pane, *(told or ())}:
-                self.asked[server, one] = time.monotonic(), (told or {}).get(one)
-            known = self.asked[server, pane][1]
-        return known
+        if not is_fresh(self.asked.get((server, pane))):
+            self.asked[server, pane] = time.monotonic(), None
+            self.ask(server)
+        return self.asked[server, pane][1]
+
+    def of_dead(self, server: int) -> "list[Given]":
+        """Of the panes that it shows though their programs have exited (remain-on-exit)."""
+        if not is_fresh(self.dead.get(server)):
+            self.ask(server)
+        return self.dead[server][1]
+
+    def ask(self, server: int) -> None:
+        told, now = told_of(server, self.names), time.monotonic()
+        if told:
+            self.asked |= {(server, pane): (now, given) for pane, given in told.living.items()}
+        self.dead[server] = now, told.dead if told else self.dead.get(server, (now, []))[1]
+
+
+def is_fresh(answer: "tuple[float, object] | None") -> bool:
+    return answer is not None and time.monotonic() - answer[0] <= FRESH
+
+
+class Told:
+    """What tmux gives to the session that each pane is in."""
+
+    def __init__(self) -> None:
+        self.living: dict[int, Given] = {}  # by the pid in the pane
+        self.dead: list[Given] = []
 
 
 class OpenPanes:
@@ -106,21 +128,32 @@ def is_awake(server: int) -> bool:
 
 
 def told_of(server: int, names: "Iterable[str]") -> "Told | None":
-    """What tmux gives to the session that each pane is in; None if this server does not answer."""
+    """None if this server does not answer. A pane that is in several sessions counts for the oldest
+    of them: whoever joins or links it later has not opened it."""
     names = ("TMUX_PANE", *names)
     shown = ("#{pane_id}", *(f"#{{{name}}}" for name in names[1:]))
-    form = SPLIT.join(("#{pid}", "#{pane_pid}", *shown))
+    form = SPLIT.join(("#{pid}", "#{session_id}", "#{pane_dead}", "#{pane_pid}", *shown))
     answer = ask(server, "list-panes", "-a", "-F", form)
     if answer is None:
         return None
-    found: dict[int, Mapping[str, str]] = {}
-    for line in answer.splitlines():
-        number, pane, *values = line.split(SPLIT)
+    lines = [line.split(SPLIT) for line in answer.splitlines()]
+    found: dict[str, tuple[bool, int, Given]] = {}
+    for number, session, dead, pid, *values in sorted(lines, key=session_number, reverse=True):
         if number != str(server):  # another one has taken its path, or another namespace counts
             return None
         if len(values) == len(names):
-            found[int(pane)] = {n: v for n, v in zip(names, values, strict=True) if v}
-    return found
+            given = {n: v for n, v in zip(names, values, strict=True) if v}
+            given["TMUX"] = f",{server},{session[1:]}"
+            found[values[0]] = dead == "1", int(pid), given
+    told = Told()
+    told.living = {pid: given for dead, pid, given in found.values() if not dead}
+    told.dead = [given for dead, _, given in found.values() if dead]
+    return told
+
+
+def session_number(line: "list[str]") -> int:
+    number = line[1][1:] if len(line) > 1 else ""
+    return int(number) if number.isdecimal() else 0
 
 
 def close_panes(opened: "Iterable[tuple[int, str]]") -> None:
@@ -129,8 +162,8 @@ def close_panes(opened: "Iterable[tuple[int, str]]") -> None:
     for server, pane in opened:
         by_server.setdefault(server, set()).add(pane)
     for server, panes in by_server.items():
-        told = told_of(server, ()) or {}
-        there = {one["TMUX_PANE"] for one in told.values()} & panes
+        told = told_of(server, ()) or Told()
+        there = {one["TMUX_PANE"] for one in (*told.living.values(), *told.dead)} & panes
         words = [word for pane in sorted(there) for word in (";", "kill-pane", "-t", pane)]
         if there:
             ask(server, *words[1:])
