@@ -82,7 +82,7 @@ def test_in_the_morning_a_person_reads_what_happened_at_night(house: House) -> N
             ("Restarts", "nova"),
             ("Endings", "the sprint is over"),
             ("Tasks handed back", task),
-            ("Work saved", "git stash apply refs/knell/rescue"),
+            ("Work saved", "-back refs/knell/rescue"),
         ):
             page.get_by_role("region", name=name).get_by_text(told).first.wait_for()
         page.get_by_role("link", name="Worktrees").click()
