@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -76,6 +77,21 @@ def test_P53_files_that_git_has_not_made_are_saved(house: House, name: str) -> N
     assert repo.git("show", f"{more}:{name}") == "precious"
 
 
+def test_P53_a_submodule_whose_name_git_cannot_hold_keeps_it(house: House) -> None:
+    """Git leaves such files out of a commit without a word."""
+    repo, inner = Repo(house), Repo(house, "inner")
+    work = repo.worktree()
+    add = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", "--name", "a/.git")
+    repo.git(*add, str(inner.main), "lib", cwd=work)
+    repo.git("commit", "-qm", "lib", cwd=work)
+    tip = repo.commit(work / "lib", "new.txt", "precious\n")
+    repo.git("submodule", "deinit", "-q", "--force", "lib", cwd=work)
+    told = cleaned(house, work, Cleanup.FORCE)
+    assert (told.state, "modules/a/.git/" in told.failed[0]) == ("kept", True)
+    folder = own_folder(repo) / "modules" / "a" / ".git"
+    assert repo.git(f"--git-dir={folder}", "cat-file", "-t", tip) == "commit"
+
+
 @pytest.mark.needs_root
 @pytest.mark.parametrize("name", ["logs", "modules/lib", "refs/worktree"])
 def test_P53_what_cannot_be_looked_into_keeps_it(house: House, name: str) -> None:
@@ -110,5 +126,38 @@ def test_P53_a_commit_that_a_reflog_is_not_about_is_saved(house: House, where: s
     else:
         log.with_name("HEAD~").write_text(log.read_text().replace("0" * 40, lost))
     assert cleaned(house, work).state == "removed"
+    repo.git("gc", "-q", "--prune=now")
+    assert repo.git("cat-file", "-t", lost) == "commit"
+
+
+def write_graph(repo: Repo, child: str, parent: str) -> None:
+    """A commit-graph in which `parent` is one of `child`, as no commit says."""
+    repo.git("commit-graph", "write", "--reachable")
+    file = repo.main / ".git" / "objects" / "info" / "commit-graph"
+    graph = bytearray(file.read_bytes())
+    chunks = dict(struct.unpack_from(">4sQ", graph, 8 + 12 * n) for n in range(graph[6]))
+    names = chunks[b"OIDL"]
+    count = struct.unpack_from(">I", graph, chunks[b"OIDF"] + 255 * 4)[0]
+    ids = [graph[names + 20 * n :][:20].hex() for n in range(count)]
+    second_parent = chunks[b"CDAT"] + 36 * ids.index(child) + 24
+    struct.pack_into(">I", graph, second_parent, ids.index(parent))
+    file.unlink()
+    file.write_bytes(graph)
+
+
+def test_P53_a_commit_that_only_a_made_up_graph_holds_is_saved(house: House) -> None:
+    """Git believes the graph, and not the commits, about who is whose parent."""
+    repo = Repo(house)
+    work = repo.worktree()
+    repo.git("checkout", "-q", "--detach", cwd=work)
+    lost = repo.commit(work, "x.txt", "x\n")
+    repo.git("branch", "passing", lost)
+    repo.git("checkout", "-q", "work", cwd=work)
+    for text in ("1\n", "2\n", "3\n"):
+        repo.commit(repo.main, "y.txt", text)
+    write_graph(repo, repo.git("rev-parse", "main"), lost)
+    repo.git("branch", "-q", "-D", "passing")
+    assert cleaned(house, work).state == "removed"
+    (repo.main / ".git" / "objects" / "info" / "commit-graph").unlink()
     repo.git("gc", "-q", "--prune=now")
     assert repo.git("cat-file", "-t", lost) == "commit"

@@ -27,11 +27,11 @@ _MOST = 1 << 26  # bytes of a reflog
 _OF_GIT = frozenset({
     *("commondir", "gitdir", "locked", "config.worktree", "info/sparse-checkout", "AUTO_MERGE"),
     *("COMMIT_EDITMSG", "TAG_EDITMSG", "NOTES_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "MERGE_RR"),
-    *("MERGE_MODE", "MERGE_AUTOSTASH", "EDIT_DESCRIPTION"),
+    *("MERGE_MODE", "MERGE_AUTOSTASH", "EDIT_DESCRIPTION", "index", "index.lock"),
 })  # fmt: skip
 _STARTS = (
-    *("logs/", "refs/", "reftable/", "rebase-", "sequencer/", "NOTES_MERGE_", "BISECT_"),
-    *("index", "sharedindex.", "fsmonitor--daemon", "knell-removing"),
+    *("logs/", "refs/", "reftable/", "rebase-merge/", "sequencer/", "NOTES_MERGE_", "BISECT_"),
+    *("rebase-apply/", "index.stash.", "sharedindex.", "fsmonitor--daemon", NOTE),
 )
 # The place of the worktree, a lock that may be stale, and our own note hold no work.
 _NO_WORK = frozenset({"gitdir", "index.lock", NOTE})

@@ -102,8 +102,10 @@ def _commit_modules(git: Runner, tree: Tree, paths: Sequence[str], work: str) ->
     content = _write_tree(git, tree, os.path.join(work, "other"), files)
     commit = _commit(git, tree, content, (), f"Git folders of submodules of {tree.top}")
     _check_present(git, tree, files)
-    for path, *facts in files:
-        if fingerprint(os.path.join(tree.git_dir, path), len(commit)) != tuple(facts):
+    held = read_commit(git, tree.common_dir, commit)  # git leaves out names such as `a/.git`
+    for path in paths:
+        found = fingerprint(os.path.join(tree.git_dir, path), len(commit))
+        if found is None or held.get(path) != found:
             raise GitFailed("git_error", f"{path} could not be saved as it is")
     return commit
 

@@ -95,7 +95,7 @@ def test_in_the_morning_a_person_reads_what_happened_at_night(house: House) -> N
             assert git == "git"
             repo.git(*words)
             saved.get_by_role("button", name="Copied").wait_for(state="hidden")
-        assert (repo.main / "new.txt").read_text() == "unsaved"
+        assert (house.root / "luna-back" / "new.txt").read_text() == "unsaved"
         page.get_by_role("link", name="Tasks").click()
         board = page.get_by_role("region", name="Waiting")
         board.get_by_text("Mend the roof").wait_for()
