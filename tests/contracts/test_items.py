@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LAST = {"H": 53, "O": 48, "M": 57, "T": 49, "C": 40, "G": 52, "P": 52, "K": 8, "R": 9}
+LAST = {"H": 53, "O": 48, "M": 57, "T": 49, "C": 40, "G": 52, "P": 53, "K": 8, "R": 9}
 
 
 def items() -> list[str]:
-    return [f"{family}{number}" for family, last in LAST.items() for number in range(1, last + 1)]
+    return [f"{family}{n}" for family, last in LAST.items() for n in range(1, last + 1)]
 
 
 def proven() -> set[str]:

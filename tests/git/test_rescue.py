@@ -248,7 +248,7 @@ def test_ignored_files_are_saved_and_what_a_program_makes_again_is_not(house: Ho
         (work / name).write_text("made again")
     tree = repo.tree(work)
     assert (tree.ignored, tree.caches, tree.bulky, tree.only_here) == (2, 4, 0, True)
-    assert tree.left_out == (".cache/", ".venv/", "node_modules/")
+    assert tree.left_out == (".cache/", ".venv/bin/", ".venv/pyvenv.cfg", "node_modules/")
     rescue = repo.rescue(work)
     assert names(repo, rescue.commit) == {b".gitignore", b"a.txt", b".env", b"deep/x.log"}
 

@@ -86,9 +86,8 @@ class Cleaning(NamedTuple):
     def way_back(self, agent: str) -> str:
         """The command that brings the saved work back, to be given inside the repository.
 
-        A stash brings no commits back, and those of a detached HEAD are on no branch."""
-        if self.branch:
-            return f"git stash apply {self.rescue}"
+        Into a directory of its own: `git stash apply` brings no commits back, and overwrites the
+        files that git ignores, such as a person's own `.env`, without a word."""
         return f"git worktree add --detach ../{agent}-back {self.rescue}"
 
     def to_json(self) -> dict[str, Any]:

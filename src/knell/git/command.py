@@ -25,6 +25,7 @@ _SETTINGS = (
     "core.splitIndex=false",  # would leave a part of our own index in the repository
     "log.showSignature=false",  # would run the program that gpg.program names
     "core.fsync=all",  # what was saved survives a power cut, for its original may be deleted next
+    "core.commitGraph=false",  # an agent can write one: its commits would pass for held by main
     "core.quotePath=false",
     "i18n.commitEncoding=UTF-8",
     "submodule.recurse=false",

@@ -5,18 +5,19 @@ import os
 from knell.core.paths import is_below
 from knell.core.ports.git import GitFailed, Tree
 from knell.core.process import Unknown
+from knell.git.borrowed import check_borrowed
 from knell.git.command import Runner, failed
 from knell.git.own_commits import (
     OWN_REFS,
-    check_objects,
     folder_state,
     lost_commits,
     module_folders,
     modules_with_work,
+    other_files,
 )
 from knell.git.programs import OFF_ENV, switched_off
-from knell.git.raw_files import aside_of, linked_folder
-from knell.git.status import read_status
+from knell.git.raw_files import aside_of, linked_folder, read_start
+from knell.git.status import Entry, read_index, read_status
 
 _NO_REPOSITORY = "not a git repository (or any"  # without the bracket, a link to one is broken
 _HEADS = "refs/heads/"
@@ -103,13 +104,15 @@ def _describe_whole(git: Runner, tree: Tree, *, raw: bool) -> Tree:
         left_out=status.left_out,
         filtered=len(status.filtered),
         conflicts=len(status.conflicts),
-        underway=next(
-            (what for name, what in _UNDERWAY if os.path.lexists(os.path.join(tree.git_dir, name))),
-            "",
-        ),
+        underway=_underway(tree),
         nested=tuple(path for path in status.nested if path.rstrip("/") not in known),
         within=within,
     )
+
+
+def _underway(tree: Tree) -> str:
+    found = (what for name, what in _UNDERWAY if os.path.lexists(os.path.join(tree.git_dir, name)))
+    return next(found, "")
 
 
 def _with_history(git: Runner, tree: Tree, commit: str, branch: str) -> Tree:
@@ -122,9 +125,10 @@ def _with_history(git: Runner, tree: Tree, commit: str, branch: str) -> Tree:
 
 
 def _with_own_commits(git: Runner, tree: Tree) -> Tree:
-    check_objects(git, tree)
+    check_borrowed(git, tree)
     lost = tuple(lost_commits(git, tree))
-    return tree._replace(lost_commits=lost, modules=tuple(modules_with_work(git, tree)))
+    modules = (*modules_with_work(git, tree), *other_files(tree))
+    return tree._replace(lost_commits=lost, modules=modules)
 
 
 def common_dir(git: Runner, path: str) -> str:
@@ -167,8 +171,16 @@ def describe_gone(git: Runner, tree: Tree) -> Tree:
     branch = named.line.removeprefix(_HEADS) if is_branch else ""
     tree = _with_history(git, tree, head.line if head.code == 0 else "", branch)
     within = tuple(_worktrees_of_modules(tree))
-    tree = _with_own_commits(git, tree)._replace(within=within)
-    return tree._replace(changed=len(staged_in(git, tree)))
+    tree = _with_own_commits(git, tree)._replace(within=within, underway=_underway(tree))
+    conflicts = {entry.path for entry in index_of_gone(git, tree) if entry.stage != "0"}
+    return tree._replace(changed=len(staged_in(git, tree)), conflicts=len(conflicts))
+
+
+def index_of_gone(git: Runner, tree: Tree) -> tuple[Entry, ...]:
+    """The directory is deleted, but what was staged is still in its index."""
+    if not os.path.exists(os.path.join(tree.git_dir, "index")):
+        return ()
+    return read_index(git, tree.git_dir, f"--git-dir={tree.git_dir}")
 
 
 def staged_in(git: Runner, tree: Tree) -> list[str]:
@@ -187,8 +199,8 @@ def staged_in(git: Runner, tree: Tree) -> list[str]:
 def locked(git_dir: str) -> str | None:
     """The reason why the worktree is locked, which may be empty; None if it is not locked."""
     try:
-        with open(os.path.join(git_dir, "locked"), errors="replace") as file:
-            return " ".join(file.read(4096).split())
+        reason = read_start(os.path.join(git_dir, "locked"), 4096)
+        return " ".join(reason.decode("utf-8", "replace").split())
     except FileNotFoundError:
         return None
 
@@ -204,10 +216,10 @@ def registered(common_dir: str) -> dict[str, str]:
     for name in names:
         git_dir = os.path.join(root, name)
         try:
-            with open(os.path.join(git_dir, "gitdir"), "rb") as file:
-                target = os.fsdecode(file.read().removesuffix(b"\n"))
+            written = read_start(os.path.join(git_dir, "gitdir"), 8192)
         except (FileNotFoundError, NotADirectoryError):
             continue  # being made or being pruned
+        target = os.fsdecode(written.removesuffix(b"\n"))
         link = os.path.join(git_dir, target)  # newer git may write it relative to this folder
         found[git_dir] = os.path.realpath(os.path.dirname(link))
     return found

@@ -3,17 +3,36 @@
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
-from knell.core.paths import is_below
+from knell import files
 from knell.core.ports.git import GitFailed, Tree
 from knell.git.command import Runner
+from knell.git.raw_files import raise_unreadable, read_start
 
 # Refs that belong to one worktree and vanish with it, so what they hold is not kept.
 OWN_REFS = ("refs/bisect/*", "refs/worktree/*", "refs/rewritten/*")
 NOTE = "knell-removing"  # in the git folder of a worktree that is being removed: see removal.py
 _ID = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
-_MESSAGE = re.compile(rb"\t.*")  # of a line of a reflog: what it mentions, git does not keep
+# A line of a reflog. What its name or its message mentions, git does not keep.
+_LINE = re.compile(
+    rb"^([0-9a-f]{64}|[0-9a-f]{40}) ([0-9a-f]{64}|[0-9a-f]{40}) "
+    rb"[^\t\n]*> \d+ [+-]\d{4}(?:\t.*)?\n", re.MULTILINE
+)  # fmt: skip
+_MOST = 1 << 26  # bytes of a reflog
+# In a worktree's own git folder: what git itself puts there, which is looked at elsewhere or holds
+# no work. All else was put there by a person, an agent or another program.
+_OF_GIT = frozenset({
+    *("commondir", "gitdir", "locked", "config.worktree", "info/sparse-checkout", "AUTO_MERGE"),
+    *("COMMIT_EDITMSG", "TAG_EDITMSG", "NOTES_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "MERGE_RR"),
+    *("MERGE_MODE", "MERGE_AUTOSTASH", "EDIT_DESCRIPTION", "index", "index.lock"),
+})  # fmt: skip
+_STARTS = (
+    *("logs/", "refs/", "reftable/", "rebase-merge/", "sequencer/", "NOTES_MERGE_", "BISECT_"),
+    *("rebase-apply/", "index.stash.", "sharedindex.", "fsmonitor--daemon", NOTE),
+)
 # The place of the worktree, a lock that may be stale, and our own note hold no work.
 _NO_WORK = frozenset({"gitdir", "index.lock", NOTE})
 
@@ -33,10 +52,28 @@ def folder_state(tree: Tree) -> str:
     return hashlib.sha256(repr(sorted(facts, key=str)).encode(errors="replace")).hexdigest()
 
 
-def files_below(*folders: str) -> Iterator[str]:
-    for folder in folders:
-        for here, _, names in os.walk(folder):
+def files_below(*paths: str) -> Iterator[str]:
+    """These files, and all below these folders. GitFailed if one cannot be looked into."""
+    for path in paths:
+        if not os.path.isdir(path):
+            yield from [path] if os.path.lexists(path) else []
+            continue
+        for here, _, names in os.walk(path, onerror=raise_unreadable):
             yield from (os.path.join(here, name) for name in names)
+
+
+def other_files(tree: Tree) -> list[str]:
+    """Files in its git folder that git has not made, and that go with it; relative to it."""
+    modules = tuple(f"{os.path.relpath(one, tree.git_dir)}/" for one in module_folders(tree))
+    found: list[str] = []
+    for path in files_below(tree.git_dir):
+        name = os.path.relpath(path, tree.git_dir)
+        known = name in _OF_GIT or name.startswith((*_STARTS, *modules))
+        known = known or (os.sep not in name and name.endswith("HEAD"))
+        kind = stat.S_IFMT(os.lstat(path).st_mode)
+        if not known and kind in (stat.S_IFREG, stat.S_IFLNK):
+            found.append(name)
+    return sorted(found)
 
 
 def lost_commits(git: Runner, tree: Tree) -> list[str]:
@@ -53,8 +90,7 @@ def lost_commits(git: Runner, tree: Tree) -> list[str]:
     known = _commits(git, tree, own) - {tree.commit}
     if not known:
         return []
-    logs = files_below(os.path.join(tree.common_dir, "logs"))
-    kept = _commits(git, tree, logs, mentioned=False)
+    kept = _commits(git, tree, _logs(git, tree), mentioned=False)
     if tree.commit:
         kept.add(tree.commit)
     lines = "".join([*(f"{name}\n" for name in known), *(f"^{name}\n" for name in kept)])
@@ -66,6 +102,14 @@ def lost_commits(git: Runner, tree: Tree) -> list[str]:
     return sorted(commit for commit, *_ in family if commit not in parents)
 
 
+def _logs(git: Runner, tree: Tree) -> list[str]:
+    """The reflogs that the repository itself keeps: git heeds no other file among them."""
+    names = git.must_bare(tree.common_dir, "for-each-ref", "--format=%(refname)").out.split(b"\n")
+    root = os.path.join(tree.common_dir, "logs")
+    known = {os.path.join(root, os.fsdecode(name)) for name in (b"HEAD", *names) if name}
+    return [path for path in files_below(root) if path in known]
+
+
 def _may_name_commits(file: "os.DirEntry[str]") -> bool:
     return file.is_file() and not file.name.startswith(("index", "sharedindex", NOTE))
 
@@ -73,8 +117,7 @@ def _may_name_commits(file: "os.DirEntry[str]") -> bool:
 def _check_own_refs(git: Runner, tree: Tree, refs: Sequence[str]) -> None:
     """GitFailed if one leads to anything but a commit: a rescue has no place for it."""
     for path in refs:
-        with open(path, "rb") as file:
-            name = file.read(4096).strip()
+        name = read_start(path, 4096).strip()
         if not name or name.startswith(b"ref:"):
             continue
         output = git.run(tree.common_dir, "cat-file", "-t", os.fsdecode(name))
@@ -83,25 +126,17 @@ def _check_own_refs(git: Runner, tree: Tree, refs: Sequence[str]) -> None:
             raise GitFailed("git_error", f"its own {ref} names a {output.line}, not a commit")
 
 
-def check_objects(git: Runner, tree: Tree) -> None:
-    """GitFailed if objects of the repository lie in the worktree, and would go with it."""
-    listed = git.must_bare(tree.common_dir, "count-objects", "-v").out
-    for line in listed.splitlines():
-        word, _, value = os.fsdecode(line).partition(": ")
-        odd = value.startswith('"')  # quoted, which no usual path is
-        if word == "alternate" and (odd or is_below(os.path.realpath(value), tree.top)):
-            raise GitFailed("git_error", f"the repository borrows objects from {value}")
-
-
-def _commits(git: Runner, tree: Tree, files: Iterable[str], *, mentioned: bool = True) -> set[str]:
+def _commits(git: Runner, tree: Tree, paths: Iterable[str], *, mentioned: bool = True) -> set[str]:
     """The commits that these files name, as far as the repository has them.
 
-    Unless `mentioned`, ids in the messages of a reflog do not count."""
+    Unless `mentioned`, only those count that a reflog is about."""
     names: set[bytes] = set()
-    for path in files:
-        with open(path, "rb") as file:
-            content = file.read()
-        names.update(_ID.findall(content if mentioned else _MESSAGE.sub(b"", content)))
+    for path in paths:
+        try:
+            content = files.read(path, _MOST)
+        except OSError as error:
+            raise GitFailed("git_error", f"cannot read {path}: {error.strerror}") from error
+        names.update(_ID.findall(content) if mentioned else chain(*_LINE.findall(content)))
     given = b"".join(name + b"^{commit}\n" for name in sorted(names))  # a tag leads to its commit
     look = ("cat-file", "--batch-check=%(objecttype) %(objectname)")
     lines = git.must(tree.common_dir, *look, given=given).out.decode("ascii").splitlines()
@@ -117,8 +152,10 @@ def modules_with_work(git: Runner, tree: Tree) -> list[str]:
 
 def module_folders(tree: Tree) -> Iterator[str]:
     """The git folders of all submodules in this worktree's own."""
-    for here, folders, files in os.walk(os.path.join(tree.git_dir, "modules")):
-        if "HEAD" not in files or "objects" not in folders:
+    root = os.path.join(tree.git_dir, "modules")
+    walk = os.walk(root, onerror=raise_unreadable) if os.path.isdir(root) else ()
+    for here, folders, names in walk:
+        if "HEAD" not in names or "objects" not in folders:
             continue  # a part of a submodule's name, which may be `hooks` or `refs`
         yield here
         folders[:] = [name for name in folders if name not in ("objects", "logs", "refs", "hooks")]

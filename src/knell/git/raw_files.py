@@ -32,11 +32,21 @@ def aside_of(top: str) -> str:
 def linked_folder(top: str) -> str:
     """The git folder that the `.git` file of a linked worktree names; empty if there is none."""
     try:
-        with open(os.path.join(top, ".git"), "rb") as file:
-            named = file.read(8192).removeprefix(b"gitdir: ").removesuffix(b"\n")
+        found = read_start(os.path.join(top, ".git"), 8192)
     except OSError:
         return ""  # missing; or a directory, as in a main checkout
+    named = found.removeprefix(b"gitdir: ").removesuffix(b"\n")
     return os.path.realpath(os.path.join(top, os.fsdecode(named)))
+
+
+def read_start(path: str, limit: int) -> bytes:
+    """At most `limit` bytes. OSError if it is a pipe: an agent can put one anywhere, and whoever
+    opens it waits for ever."""
+    try:
+        return files.read_part(path, limit, end=False)
+    except OSError as error:
+        error.filename = path
+        raise
 
 
 def fingerprint(path: str, digits: int) -> tuple[str, str] | None:
@@ -71,15 +81,20 @@ def _object_id(digits: int, size: int, chunks: Iterable[bytes]) -> str:
 def is_in_lfs(common: str, path: str) -> bool:
     """Whether git-lfs keeps these bytes in the repository, under their digest."""
     store = os.path.join(common, "lfs", "objects")
-    if not os.path.isdir(store) or os.path.islink(path) or not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        name = hashlib.file_digest(file, "sha256").hexdigest()
-        size = os.fstat(file.fileno()).st_size
+    name = _digest(path) if os.path.isdir(store) else ""
+    # A crash leaves zeros of the right size.
+    return bool(name) and _digest(os.path.join(store, name[:2], name[2:4], name)) == name
+
+
+def _digest(path: str) -> str:
+    """Of a regular file's bytes; empty for anything else, also for a link to one."""
     try:
-        return os.stat(os.path.join(store, name[:2], name[2:4], name)).st_size == size
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return ""
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
-        return False
+        return ""
 
 
 def check_held(top: str, held: Held, left_out: Sequence[str], common: str) -> dict[str, SeenFile]:

@@ -11,12 +11,15 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 
+from knell import files
 from knell.core.ports.git import GitFailed, Tree, Users
 from knell.git.command import Runner
 from knell.git.own_commits import NOTE, folder_state
-from knell.git.raw_files import aside_of, check_held, delete_seen, linked_folder
+from knell.git.raw_files import aside_of, check_held, delete_seen, linked_folder, read_start
 from knell.git.rescue import SECONDS
 from knell.git.status import lost_objects, read_commit
+
+_MOST = 1 << 28  # bytes of what a removal wrote down: it may name many files
 
 
 def remove(git: Runner, tree: Tree, commit: str, users: Users) -> None:
@@ -46,10 +49,10 @@ def remove(git: Runner, tree: Tree, commit: str, users: Users) -> None:
 def _move_aside(tree: Tree, aside: str, commit: str) -> None:
     if os.path.lexists(aside):
         raise GitFailed("cleanup_failed", f"{aside} is left of another removal: look into it first")
-    with open(_note_of(tree), "w") as note:
-        json.dump({"commit": commit, "left_out": tree.left_out}, note)
-        note.flush()
-        os.fsync(note.fileno())
+    with suppress(FileNotFoundError):
+        os.unlink(_note_of(tree))  # not overwritten: it may be a link, or a pipe
+    note = json.dumps({"commit": commit, "left_out": tree.left_out})
+    files.replace(_note_of(tree), None, note.encode())
     os.rename(tree.top, aside)
 
 
@@ -57,8 +60,7 @@ def _noted(tree: Tree) -> tuple[str, tuple[str, ...]]:
     """What the removal that was cut short wrote down. An agent can write there too: a path that
     leads out of the worktree is not followed."""
     try:
-        with open(_note_of(tree)) as file:
-            note = json.load(file)
+        note = json.loads(files.read(_note_of(tree), _MOST))
         commit, left_out = str(note["commit"]), tuple(map(str, note["left_out"]))
     except (ValueError, KeyError, TypeError) as error:
         raise GitFailed("cleanup_failed", f"{_note_of(tree)} cannot be read: {error}") from error
@@ -108,8 +110,8 @@ def _delete_aside(git: Runner, tree: Tree, aside: str, commit: str, users: Users
 def _check_stored(git: Runner, tree: Tree, commit: str, blobs: Sequence[str]) -> None:
     """GitFailed unless the repository still has all that was saved. What was stored before its ref
     was made is fair game for a `git gc --prune=now` that had begun before, and so may still go."""
-    with suppress(FileNotFoundError), open(os.path.join(tree.common_dir, "gc.pid")) as file:
-        pid = file.read(64).split(" ")[0]
+    with suppress(FileNotFoundError):
+        pid = os.fsdecode(read_start(os.path.join(tree.common_dir, "gc.pid"), 64)).split(" ")[0]
         if _is_running(pid):
             raise GitFailed("still_in_use", f"git gc is at work in the repository (pid {pid})")
     missing = lost_objects(git, tree.common_dir, blobs)

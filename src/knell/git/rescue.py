@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from knell.core.ports.git import GitFailed, Rescue, Tree
 from knell.git.command import Runner, settings
-from knell.git.describe import staged_in
+from knell.git.describe import index_of_gone, staged_in
 from knell.git.own_commits import files_below, folder_state
 from knell.git.raw_files import SHA1_DIGITS, SHA256_DIGITS, check_held, fingerprint
-from knell.git.status import CheckoutStatus, read_commit, read_index, read_status
+from knell.git.status import CheckoutStatus, read_commit, read_status
 
 SECONDS = 120.0  # for the files themselves, which may be many
 ROOM = 0.5  # of the free space may be filled
@@ -50,7 +50,7 @@ def save_work(git: Runner, tree: Tree, ref: str, message: str) -> Rescue:
 
 def _save(git: Runner, tree: Tree, ref: str, message: str) -> Rescue:
     if tree.gone:
-        status = _status_of_gone(git, tree)
+        status = CheckoutStatus(entries=index_of_gone(git, tree))
         paths = staged_in(git, tree)
     else:
         status = read_status(git, tree.top, common=tree.common_dir)
@@ -63,16 +63,9 @@ def _save(git: Runner, tree: Tree, ref: str, message: str) -> Rescue:
     return Rescue(*_point_ref(git, tree, ref, commit), len(paths))
 
 
-def _status_of_gone(git: Runner, tree: Tree) -> CheckoutStatus:
-    """The directory is deleted, but what was staged is still in its index."""
-    if not os.path.exists(os.path.join(tree.git_dir, "index")):
-        return CheckoutStatus()
-    return CheckoutStatus(entries=read_index(git, tree.git_dir, f"--git-dir={tree.git_dir}"))
-
-
 def _with_list(tree: Tree, message: str) -> str:
     lost = [f"Only its reflog knew the commit {name}" for name in tree.lost_commits]
-    folders = [f"Its submodule's git folder {name} is saved" for name in tree.modules]
+    folders = [f"Of its git folder, {name} is saved" for name in tree.modules]
     return "\n".join([message, *lost, *folders])
 
 
@@ -109,8 +102,10 @@ def _commit_modules(git: Runner, tree: Tree, paths: Sequence[str], work: str) ->
     content = _write_tree(git, tree, os.path.join(work, "other"), files)
     commit = _commit(git, tree, content, (), f"Git folders of submodules of {tree.top}")
     _check_present(git, tree, files)
-    for path, *facts in files:
-        if fingerprint(os.path.join(tree.git_dir, path), len(commit)) != tuple(facts):
+    held = read_commit(git, tree.common_dir, commit)  # git leaves out names such as `a/.git`
+    for path in paths:
+        found = fingerprint(os.path.join(tree.git_dir, path), len(commit))
+        if found is None or held.get(path) != found:
             raise GitFailed("git_error", f"{path} could not be saved as it is")
     return commit
 
@@ -227,13 +222,15 @@ def _point_ref(git: Runner, tree: Tree, ref: str, commit: str) -> tuple[str, str
     name, number = ref, 1
     while True:
         known = git.run_bare(tree.common_dir, "rev-parse", "--verify", "--quiet", name)
-        if known.code == 0 and _facts(git, tree, known.line) == _facts(git, tree, commit):
-            return name, known.line
-        if known.code:
+        # An agent may have put a name there that leads into what will be deleted.
+        leads = git.run_bare(tree.common_dir, "symbolic-ref", "--quiet", name).code == 0
+        if known.code and not leads:
             git.must_bare(tree.common_dir, "update-ref", name, commit, "0" * len(commit))
             if git.must_bare(tree.common_dir, "rev-parse", "--verify", name).line != commit:
                 raise GitFailed("git_error", f"{name} was moved by another program")
             return name, commit
+        if not leads and _facts(git, tree, known.line) == _facts(git, tree, commit):
+            return name, known.line
         number += 1
         name = f"{ref}-{number}"
 

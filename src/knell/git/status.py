@@ -14,7 +14,12 @@ _NO_BRANCH = ("(detached)", "(null)")  # the second: HEAD names a ref that is no
 _FIELDS = {"1": 8, "u": 10}  # words of a line before the path
 # Directories that a program makes again: by their name, or by a file that lies in them.
 _CACHE_NAMES = frozenset({"node_modules", "__pycache__"})
-_CACHE_SIGNS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
+_CACHE_SIGN, _VENV_SIGN = "CACHEDIR.TAG", "pyvenv.cfg"
+# Of a Python environment: one may have been made around files of the agent.
+_VENV_PARTS = frozenset({
+    *("bin", "etc", "include", "lib", "lib64", "local", "man", "share", "Include", "Lib"),
+    *("Scripts", "lib_pypy", "site-packages", ".gitignore", ".lock", _VENV_SIGN),
+})  # fmt: skip
 # More ignored files than this are build output, and would swell the repository.
 MOST_IGNORED, MOST_IGNORED_BYTES = 2_000, 64_000_000
 
@@ -168,27 +173,42 @@ def _bare_among(top: str, paths: Iterable[str]) -> list[str]:
 
 def _with_ignored(status: CheckoutStatus, top: str, paths: Sequence[str]) -> CheckoutStatus:
     """Sorts the files that git ignores: worth saving, made again by a program, or too much."""
-    signed = {os.path.dirname(path) for path in paths if os.path.basename(path) in _CACHE_SIGNS} - {
-        ""
-    }
+    signs = (_CACHE_SIGN, _VENV_SIGN)
+    signed = {os.path.split(path) for path in paths if path.endswith(signs)}
     caches = {path: _cache_of(path, signed) for path in paths}
     ignored = [path for path, cache in caches.items() if not cache]
     roots = sorted({cache for cache in caches.values() if cache})
-    status = status._replace(caches=len(paths) - len(ignored), left_out=tuple(roots))
+    nested = dict.fromkeys((*status.nested, *_torn_below(top, roots)))
+    status = status._replace(nested=tuple(nested), left_out=tuple(roots))
+    status = status._replace(caches=len(paths) - len(ignored))
     size = sum(os.lstat(os.path.join(top, path)).st_size for path in ignored)
     if len(ignored) <= MOST_IGNORED and size <= MOST_IGNORED_BYTES:
         return status._replace(ignored=tuple(ignored))
     return status._replace(bulky=len(ignored), left_out=(*roots, *ignored))
 
 
-def _cache_of(path: str, signed: set[str]) -> str:
-    """The outermost directory above `path` that is a cache, with a slash; empty if none is."""
-    parts = path.split("/")[:-1]
+def _cache_of(path: str, signed: set[tuple[str, str]]) -> str:
+    """The outermost directory above `path` that is a cache, with a slash; empty if none is.
+
+    A file of a Python environment that lies right in it is a cache of its own."""
+    *parts, _ = path.split("/")
     for depth, name in enumerate(parts, 1):
         directory = "/".join(parts[:depth])
-        if name in _CACHE_NAMES or directory in signed:
+        if name in _CACHE_NAMES or (directory, _CACHE_SIGN) in signed:
             return directory + "/"
+        part = path.split("/")[depth]
+        if (directory, _VENV_SIGN) in signed and part in _VENV_PARTS:
+            return f"{directory}/{part}{'/' if depth < len(parts) else ''}"
     return ""
+
+
+def _torn_below(top: str, caches: Iterable[str]) -> Iterator[str]:
+    """Repositories in caches, also those that git does not take for one: a crash empties HEAD."""
+    for cache in (one for one in caches if one.endswith("/")):
+        for here, folders, names in os.walk(os.path.join(top, cache), onerror=raise_unreadable):
+            if ".git" in (*folders, *names):
+                yield os.path.relpath(here, top)
+                folders.clear()
 
 
 def _filled(path: str) -> bool:

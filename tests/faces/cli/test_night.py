@@ -60,7 +60,7 @@ def test_a_night_with_stalls_kills_restarts_and_rescued_work(house: House) -> No
         assert part in text
     found = house.json("night", "--since", "1h")
     [rescued] = found["rescued"]
-    assert "git stash apply refs/knell/rescue" in rescued["what"]
+    assert "-back refs/knell/rescue" in rescued["what"]
     later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     assert house.json("night", "--since", later)["endings"] == []
 

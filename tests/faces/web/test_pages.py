@@ -60,7 +60,7 @@ def test_every_page_shows_its_subject_and_asks_nobody_else(peopled: House) -> No
         page.get_by_role("region", name="In progress").get_by_text("Mend the roof").wait_for()
         page.get_by_role("region", name="Waiting").get_by_text("Paint the door").wait_for()
         page.get_by_role("link", name="Worktrees").click()
-        page.get_by_text("git stash apply refs/knell/rescue").wait_for()
+        page.get_by_text("-back refs/knell/rescue").wait_for()
         page.get_by_role("link", name="While you slept").click()
         page.get_by_role("region", name="Endings").get_by_text("the sprint is over").wait_for()
         assert {url.startswith(f"{server.origin}/") for url in window.requests} == {True}

@@ -82,7 +82,7 @@ def test_in_the_morning_a_person_reads_what_happened_at_night(house: House) -> N
             ("Restarts", "nova"),
             ("Endings", "the sprint is over"),
             ("Tasks handed back", task),
-            ("Work saved", "git stash apply refs/knell/rescue"),
+            ("Work saved", "-back refs/knell/rescue"),
         ):
             page.get_by_role("region", name=name).get_by_text(told).first.wait_for()
         page.get_by_role("link", name="Worktrees").click()
@@ -95,7 +95,7 @@ def test_in_the_morning_a_person_reads_what_happened_at_night(house: House) -> N
             assert git == "git"
             repo.git(*words)
             saved.get_by_role("button", name="Copied").wait_for(state="hidden")
-        assert (repo.main / "new.txt").read_text() == "unsaved"
+        assert (house.root / "luna-back" / "new.txt").read_text() == "unsaved"
         page.get_by_role("link", name="Tasks").click()
         board = page.get_by_role("region", name="Waiting")
         board.get_by_text("Mend the roof").wait_for()

@@ -107,9 +107,9 @@ function inside(one) {
   if (use.some(Boolean)) parts.push(h("p", { class: "quiet" }, use.filter(Boolean).join(", ")));
   if (one.cleaning?.worktree) parts.push(h("p", {},
     `Worktree ${one.cleaning.worktree}: ${one.cleaning.state}, ${one.cleaning.why}`));
-  if (one.cleaning?.rescue) parts.push(command(one.cleaning.branch
-    ? `git stash apply ${one.cleaning.rescue}`
-    : `git worktree add --detach ../${one.agent}-back ${one.cleaning.rescue}`));
+  if (one.cleaning?.rescue) {
+    parts.push(command(`git worktree add --detach ../${one.agent}-back ${one.cleaning.rescue}`));
+  }
   if (one.conversation?.resume) parts.push(h("h3", {}, "The way back"), command(one.conversation.resume));
   else parts.push(h("p", { class: "quiet" }, one.conversation?.why ?? ""));
   if (one.screen) parts.push(h("h3", {}, "Last screen"),
