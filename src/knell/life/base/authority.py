@@ -90,7 +90,7 @@ def subject_of(world: "World", who: Caller, agent: str, run: Run | None, seats: 
         relation = Relation.AROUND
     elif agent == who.agent:
         relation = Relation.ITSELF
-    elif run and _started(world, who.agent, run):
+    elif run and started_all(world, who.agent, agent):
         relation = Relation.STARTED
     else:
         team = seat.team if seat else _last_team(world, agent)
@@ -110,6 +110,15 @@ def _last_team(world: "World", agent: str) -> str:
     record = world.store.runs.agent(agent)
     team = world.store.teams.team(record.team) if record and record.team else None
     return team.name if team and not team.dissolved_at else ""
+
+
+def started_all(world: "World", starter: str, agent: str) -> bool:
+    """Whether it started every run that the agent had since it got its name: who only brings
+    another's agent back, as each may do whose agent is of no team, has not started it."""
+    record = world.store.runs.agent(agent)
+    since = record.created_at if record else ""
+    runs = [run for run in world.store.runs.of(agent) if run.started_at >= since]
+    return bool(runs) and all(_started(world, starter, run) for run in runs)
 
 
 def _started(world: "World", agent: str, run: Run) -> bool:
