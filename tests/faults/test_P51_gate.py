@@ -143,31 +143,62 @@ def test_P51_a_worktree_of_no_agent_is_for_its_maker_to_clean_up(
     assert tree.exists() is (maker == "operator"), answer
 
 
+class Claude:
+    """A stand-in for the program, and a conversation that a person had with the real one."""
+
+    def __init__(self, house: House) -> None:
+        self.id, self.project = str(uuid.uuid4()), house.root / "project"
+        program = house.root / "bin" / "claude"
+        name = str(self.project).replace("/", "-").replace("_", "-")
+        self.file = house.home / ".claude" / "projects" / name / f"{self.id}.jsonl"
+        for folder in (self.project, program.parent, self.file.parent):
+            folder.mkdir(parents=True)
+        program.write_text("#!/bin/sh\nexec sleep 600\n")
+        program.chmod(0o755)
+        words = {"role": "user", "content": "hello"}
+        said = {"type": "user", "sessionId": self.id, "cwd": str(self.project), "message": words}
+        self.file.write_text(json.dumps(said) + "\n")
+        self.env = {"PATH": f"{program.parent}:{house.env['PATH']}"}
+
+    def words(self, name: str, *more: str) -> tuple[str, ...]:
+        where = ("--name", name, "--in", "headless", "--cwd", str(self.project))
+        return ("spawn", *where, *more, "claude", "-p", "x")
+
+
 @pytest.mark.parametrize("home", ["the same", "her own"])
 def test_P51_a_conversation_that_another_began_is_not_purged(
     house: House, luna: Puppet, home: str
 ) -> None:
     """She has an agent go on with it, and then deletes what her agent leaves."""
-    id, project = str(uuid.uuid4()), house.root / "project"
-    program = house.root / "bin" / "claude"
-    name = str(project).replace("/", "-").replace("_", "-")
-    file = house.home / ".claude" / "projects" / name / f"{id}.jsonl"
-    for folder in (project, program.parent, file.parent):
-        folder.mkdir(parents=True)
-    program.write_text("#!/bin/sh\nexec sleep 600\n")
-    program.chmod(0o755)
-    words = {"role": "user", "content": "hello"}
-    said = {"type": "user", "sessionId": id, "cwd": str(project), "message": words}
-    file.write_text(json.dumps(said) + "\n")
-    env = {"PATH": f"{program.parent}:{house.env['PATH']}"}
+    claude = Claude(house)
     own = {"KNELL_HOME": str(house.root / "own")} if home == "her own" else {}
-    how = {"env": env | own, "without": SCRUBBED if own else ()}
-    spawn = ("spawn", "--name", "kid", "--in", "headless", "--cwd", str(project))
-    assert luna.says(*spawn, "claude", "--resume", id, "-p", "x", **how).code == 0
+    how = {"env": claude.env | own, "without": SCRUBBED if own else ()}
+    assert luna.says(*claude.words("kid"), "--resume", claude.id, **how).code == 0
     told = luna.says("stop", "kid", *PURGE, **how)
     assert (told.code, "clean up after" in told.err) == (1, True), told
     assert luna.says("kill", "kid", **how).code == 0
-    assert file.exists()
+    assert claude.file.exists()
+
+
+def test_P51_to_go_on_with_a_conversation_is_to_bring_its_agent_back(
+    house: House, luna: Puppet
+) -> None:
+    """Whatever command names it: a member of a team is brought back by its leader."""
+    claude = Claude(house)
+    house.knell.team("red").create()
+    env = house.env | claude.env
+    spawned = house.run(*claude.words("wanda", "--team", "red"), "--resume", claude.id, env=env)
+    assert spawned.returncode == 0, spawned
+    house.run("kill", "wanda", "--yes")
+    assert luna.says(*claude.words("kid"), env=claude.env).code == 0
+    assert luna.says("kill", "kid").code == 0
+    for words in (
+        (*claude.words("copy"), "--resume", claude.id),
+        ("resume", "kid", "--conversation", claude.id, "--", "more"),
+        ("resume", claude.id, "--", "more"),
+    ):
+        said = luna.says(*words, env=claude.env)
+        assert (said.code, "only its leader may restart it" in said.err) == (1, True), said
 
 
 # -- the registry file -----------------------------------------------------------------------------

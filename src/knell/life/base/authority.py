@@ -12,6 +12,7 @@ from knell.core.selector import Chosen
 from knell.life.base.caller import asker, caller, refuse
 
 if TYPE_CHECKING:
+    from knell.core.agent import Agent
     from knell.core.ports.world import World
 
 LEADER = "leader"  # core.team.Role.LEADER, which most endings need not load
@@ -164,6 +165,19 @@ def check_may_be_called(world: "World", name: str) -> None:
     agent from now on, for those who write to it, and for whoever may end what he started."""
     if name and world.store.runs.agent(name):
         check_agents(world, caller(world), Deed.REPLACE, [name])
+
+
+def check_may_continue(world: "World", agent: "Agent", conversation: str) -> None:
+    """Refuses to let it go on with a conversation of others whom the caller may not start: that is
+    to bring them back. `conversation`: the one that was named; empty: none was."""
+    from knell.core.conversation import recorded_conversation  # a kill knows none
+
+    meant = (agent.kind, conversation)
+    known = world.store.runs.agents() if conversation else []
+    theirs = [one.name for one in known if (one.kind, recorded_conversation(one).id) == meant]
+    others = [name for name in theirs if name != agent.name]
+    if others:
+        check_agents(world, caller(world), Deed.START, others)
 
 
 def check_may_start_in(world: "World", team: str) -> None:

@@ -17,7 +17,7 @@ from knell.core.ports.terminal import Launch
 from knell.core.ports.world import World
 from knell.core.run import Place, Run, State
 from knell.core.serving import serving_of
-from knell.life.base.authority import check_may_be_called, check_may_start_in
+from knell.life.base.authority import check_may_be_called, check_may_continue, check_may_start_in
 from knell.life.base.caller import caller, give_token
 from knell.life.base.conversation import root_in
 from knell.life.base.restart_plans import forget_unneeded, kept_environment
@@ -206,6 +206,7 @@ def checked_agent(world: World, asked: Agent, *, shared: bool) -> Agent:
         env=(*asked.env, (SHARED, "1")) if shared else asked.env,
         created_at=world.now(),
     )
+    check_may_continue(world, agent, kind.picked(asked.args)[1])
     return given_conversation(agent, first_conversation(world, kind, asked.args), world.now())
 
 
