@@ -10,6 +10,8 @@ from knell.core.errors import BadRequest
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"  # compiled where a name is checked, which `list` does not
 SHOWN = 40  # characters of a bad name that an error repeats
 RESERVED = frozenset({"all", "self", "none"})
+# Who asks and who writes, where it is no agent: one of that name would pass for it.
+NO_AGENT = frozenset({"operator", "unproven", "watch"})
 
 
 class Agent(NamedTuple):
@@ -50,10 +52,18 @@ def checked_name(name: str, what: str = "name") -> str:
     )
 
 
+def checked_new_name(name: str) -> str:
+    """`name` for a new agent: also none of those who ask and write beside the agents."""
+    if name.lower() in NO_AGENT:
+        why = f"the name '{name}' is reserved: an agent of that name would be taken for another"
+        raise BadRequest(why, f"try {proposed_name(name)}")
+    return checked_name(name)
+
+
 def proposed_name(name: str) -> str:
     """The nearest legal name."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64]
-    if not plain or plain.isdigit() or plain.lower() in RESERVED:
+    if not plain or plain.isdigit() or plain.lower() in RESERVED | NO_AGENT:
         plain = f"agent-{plain}".rstrip("-")
     return plain
 

@@ -129,7 +129,7 @@ def decide(
     if who.doubt:
         why = f"it is not proven who asks: {who.doubt}"
         return Refusal(Code.CALLER_UNPROVEN, why, who.way_out or PROVE)
-    if who.elsewhere and deed in _BEYOND:
+    if who.elsewhere and (deed in _BEYOND or _is_strange(deed, subjects)):
         return _beyond(deed, subjects)
     if not who.runs:
         return None if confirmed or deed is not Deed.END else _ended_leader(subjects)
@@ -140,6 +140,11 @@ def decide(
     many = _several(deed, subjects, groups) if not confirmed else None
     refusals = (_refusal(who, deed, one) for one in subjects)
     return many or next((refusal for refusal in refusals if refusal), None)
+
+
+def _is_strange(deed: Deed, subjects: Sequence[Subject]) -> bool:
+    """Whether it would clean up what no agent of its KNELL_HOME made."""
+    return deed is Deed.CLEAN_UP and any(one.relation is Relation.STRANGE for one in subjects)
 
 
 def _beyond(deed: Deed, subjects: Sequence[Subject]) -> Refusal | None:
@@ -188,8 +193,8 @@ def _refusal(who: Caller, deed: Deed, one: Subject) -> Refusal | None:
         return None
     if not PERMITTED[deed]:
         why = f"only the operator may {deed}: '{who.agent}' is an agent"
-    elif deed is Deed.ADOPT:
-        why = f"'{who.agent}' may only adopt what it started itself, which {one.name} is not"
+    elif deed is Deed.ADOPT or one.relation is Relation.STRANGE:
+        why = f"'{who.agent}' may only {deed} what it started itself, which {one.name} is not"
     elif deed in (Deed.BEAT, Deed.ANSWER):
         why = f"only '{one.name}' itself and the operator may {deed} '{one.name}'"
     elif one.relation is Relation.TEAMED:

@@ -15,7 +15,7 @@ EVENT_TYPES = {
     # -- conversations and worktrees --------------------------------------------------------------
     "conversation.purged": "The files of a conversation were deleted on request.",
     "conversation.guessed": "The registry file got an id that is not surely the right one.",
-    "worktree.created": "A git worktree was made for an agent or a task.",
+    "worktree.created": "A git worktree was made for an agent or a task; by which agent, if any.",
     # -- watching ---------------------------------------------------------------------------------
     "watch.verdict": "What an agent does has changed: `activity`, `why`, `policy`.",
     "health.stalled": "A JSON command of the orchestrator found an agent stalled.",

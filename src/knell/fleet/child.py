@@ -26,7 +26,7 @@ def _keep(credentials: str, env: dict[str, str]) -> None:
 
 
 def _run_link(credentials: str, env: dict[str, str], pause: threading.Event) -> None:
-    command = [sys.executable, "-m", "knell", "fleet", "link", "--tied"]
+    command = [sys.executable, "-P", "-m", "knell", "fleet", "link", "--tied"]
     with subprocess.Popen(command, env=env, stdin=subprocess.PIPE) as link:
         while link.poll() is None and os.path.exists(credentials):
             pause.wait(0.5)

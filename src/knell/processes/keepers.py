@@ -190,7 +190,8 @@ def run_detached(command: Sequence[str], env: Mapping[str, str]) -> None:
             null = os.open(os.devnull, os.O_RDWR)
             for fd in (0, 1, 2):
                 os.dup2(null, fd)
-            argv = (sys.executable, "-m", "knell", *command)
+            # Whatever lies in this directory, an agent's files too, is none of knell's modules: -P.
+            argv = (sys.executable, "-P", "-m", "knell", *command)
             os.execve(argv[0], argv, dict(env))
     finally:
         os._exit(0)

@@ -96,8 +96,9 @@ class SqliteOrchestrator(Part):
         with self._file.writing(FULL):
             return _change(self._file, _GIVE_BACK, task, agent)
 
-    def add_worktree(self, row: WorktreeRow) -> None:
-        """Replaces the record of a worktree at the same path that was not cleaned away."""
+    def add_worktree(self, row: WorktreeRow, maker: str = "") -> None:
+        """Replaces the record of a worktree at the same path that was not cleaned away. `maker`:
+        the agent that asked for it, if one did."""
         row = row._replace(created_at=row.created_at or self._file.now())
         with self._file.writing(FULL):
             self._file.execute(
@@ -106,7 +107,7 @@ class SqliteOrchestrator(Part):
             )
             self._file.execute(_ADD_WORKTREE, **row._asdict())
             told = {"task": row.task, "path": row.path, "branch": row.branch, "commit": row.commit}
-            self._file.write_event("worktree.created", "", "", told)
+            self._file.write_event("worktree.created", maker, "", told)
 
     def worktrees(self) -> list[WorktreeRow]:
         """All that were ever recorded, the oldest first."""

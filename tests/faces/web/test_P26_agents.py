@@ -43,3 +43,20 @@ def test_P26_a_server_that_an_agent_starts_in_your_tmux_does_not_start(house: Ho
     assert luna.says("exec", "tmux", "-L", "test", "new-window", "-t", "mine", line).code == 0
     eventually(out.exists)
     assert "it is not proven who starts it" in out.read_text()
+
+
+def test_P51_what_an_agent_has_your_tmux_start_does_not_open_the_address(house: House) -> None:
+    luna = Puppet(house, "luna")
+    house.tmux("new-session", "-d", "-s", "mine", "sh")
+    script, out = house.root / "opens.py", house.root / "out"
+    script.write_text(OPENS)
+    with served(house) as server:
+        command = f"{sys.executable} {script} '{server.address}'"
+        line = f"{command} > {out}.new 2>&1; mv {out}.new {out}"
+        assert luna.says("exec", "tmux", "-L", "test", "run-shell", "-b", line).code == 0
+        eventually(out.exists)
+        assert "tmux started it as a command" in json.loads(out.read_text())["error"]["message"]
+        out.unlink()
+        house.tmux("send-keys", "-t", "mine", line, "Enter")
+        eventually(out.exists)
+        assert "bearer" in out.read_text(), "what you type there is you"

@@ -45,7 +45,7 @@ def find_caller(options: ServerOptions) -> ToolCaller:
     if holder:
         return ToolCaller(holder)
     if options.operator and not caller.doubt:
-        return ToolCaller(OPERATOR, operator=True)
+        return ToolCaller(caller._replace(by=OPERATOR.by), operator=True)
     return ToolCaller(STRANGER)
 
 

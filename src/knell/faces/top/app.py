@@ -212,7 +212,7 @@ class TopApp(App[None]):
             self.tell([f"its pane is on {far.host}: knell attach {far.name} there"])
         if view is None:
             return
-        argv = [sys.executable, "-m", "knell", "attach", view.name]
+        argv = [sys.executable, "-P", "-m", "knell", "attach", view.name]
         try:
             with self.suspend():
                 done = subprocess.run(argv, check=False)

@@ -12,6 +12,7 @@ from knell.core.selector import Chosen
 from knell.life.base.caller import asker, caller, refuse
 
 if TYPE_CHECKING:
+    from knell.core.agent import Agent
     from knell.core.ports.world import World
 
 LEADER = "leader"  # core.team.Role.LEADER, which most endings need not load
@@ -90,7 +91,7 @@ def subject_of(world: "World", who: Caller, agent: str, run: Run | None, seats: 
         relation = Relation.AROUND
     elif agent == who.agent:
         relation = Relation.ITSELF
-    elif run and _started(world, who.agent, run):
+    elif run and started_all(world, who.agent, agent):
         relation = Relation.STARTED
     else:
         team = seat.team if seat else _last_team(world, agent)
@@ -110,6 +111,15 @@ def _last_team(world: "World", agent: str) -> str:
     record = world.store.runs.agent(agent)
     team = world.store.teams.team(record.team) if record and record.team else None
     return team.name if team and not team.dissolved_at else ""
+
+
+def started_all(world: "World", starter: str, agent: str) -> bool:
+    """Whether it started every run that the agent had since it got its name: who only brings
+    another's agent back, as each may do whose agent is of no team, has not started it."""
+    record = world.store.runs.agent(agent)
+    since = record.created_at if record else ""
+    runs = [run for run in world.store.runs.of(agent) if run.started_at >= since]
+    return bool(runs) and all(_started(world, starter, run) for run in runs)
 
 
 def _started(world: "World", agent: str, run: Run) -> bool:
@@ -155,6 +165,19 @@ def check_may_be_called(world: "World", name: str) -> None:
     agent from now on, for those who write to it, and for whoever may end what he started."""
     if name and world.store.runs.agent(name):
         check_agents(world, caller(world), Deed.REPLACE, [name])
+
+
+def check_may_continue(world: "World", agent: "Agent", conversation: str) -> None:
+    """Refuses to let it go on with a conversation of others whom the caller may not start: that is
+    to bring them back. `conversation`: the one that was named; empty: none was."""
+    from knell.core.conversation import recorded_conversation  # a kill knows none
+
+    meant = (agent.kind, conversation)
+    known = world.store.runs.agents() if conversation else []
+    theirs = [one.name for one in known if (one.kind, recorded_conversation(one).id) == meant]
+    others = [name for name in theirs if name != agent.name]
+    if others:
+        check_agents(world, caller(world), Deed.START, others)
 
 
 def check_may_start_in(world: "World", team: str) -> None:

@@ -60,7 +60,7 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
 
         doubt = opened_by_command(world, here, chain)
         way_out = TYPE_FIRST if doubt else ""
-    doubt = doubt or _orphaned(world, here, chain, seen)
+    doubt = doubt or orphaned(world, here, chain, seen)
     if not doubt and (
         inside or world.env.get("KNELL_RUN") or KEEPER in (one.name for one in chain)
     ):
@@ -161,8 +161,8 @@ def _look(world: World, process: ProcessId, seen: Seen | None) -> Alive | Gone |
     return seen[process] if seen and process in seen else world.processes.look(process)
 
 
-def _orphaned(
-    world: World, here: Sequence[Run], chain: Sequence[Ancestor], seen: Seen | None
+def orphaned(
+    world: World, here: Sequence[Run], chain: Sequence[Ancestor], seen: Seen | None = None
 ) -> str:
     """Whether this process lost its parents and may be an agent's that no keeper holds together."""
     top = _cut_off(chain)

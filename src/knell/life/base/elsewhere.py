@@ -86,5 +86,17 @@ def _agent_of(world: World, pid: int) -> str:
             return f"'{run.agent}'"
     if KEEPER in (one.name for one in world.processes.lineage()):
         return ""  # an agent serves itself, in a KNELL_HOME of its own
-    names = [one.name for above in line if (one := world.processes.describe(above))]
-    return ELSEWHERE if KEEPER in names else ""
+    chain = [one for above in line if (one := world.processes.describe(above))]
+    if KEEPER in (one.name for one in chain):
+        return ELSEWHERE
+    doubt = doubt_about(world, chain)
+    return f"a process that may be an agent's ({doubt})" if doubt else ""
+
+
+def doubt_about(world: World, chain: Sequence[Ancestor]) -> str:
+    """Whether an agent may have had a terminal start it, as it may a command of knell."""
+    from knell.life.base.caller import orphaned
+    from knell.life.base.terminals import opened_by_command
+
+    here = [run for run in world.store.runs.live() if run.host == world.host]
+    return opened_by_command(world, here, chain) or orphaned(world, here, chain)

@@ -90,10 +90,11 @@ def check_meant(
     for deed, agents in ended.items():
         if agents:
             check_agents(crowd.world, who, deed, agents, seats, confirmed=confirmed)
-    if cleans not in ("", PURGE) and who.runs:
-        from knell.life.end.worktree_agents import check_trees
+    if cleans and (who.runs or who.elsewhere):
+        from knell.life.end.worktree_agents import check_conversations, check_trees
 
-        check_trees(crowd.world, who, ended[Deed.CLEAN_UP])
+        also = check_conversations if cleans == PURGE else check_trees
+        also(crowd.world, who, ended[Deed.CLEAN_UP])
 
 
 def comes_back(crowd: Crowd, run: Run) -> bool:

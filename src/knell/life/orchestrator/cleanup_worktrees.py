@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from knell.core.agent import Agent
-from knell.core.authority import Deed
 from knell.core.errors import Refused
 from knell.core.inputs import Input
 from knell.core.orchestrator_task import OPEN
@@ -20,10 +19,9 @@ from knell.core.receipt import Cleaning
 from knell.core.run import Place, Run, State
 from knell.core.times import whole_seconds
 from knell.core.worktree import Cleanup, WorktreeDecision, decide
-from knell.life.base.authority import check_agents
 from knell.life.base.caller import caller
 from knell.life.end.cleanup import clean_up
-from knell.life.end.worktree_agents import agents_inside
+from knell.life.end.worktree_agents import agents_inside, check_tree
 from knell.life.orchestrator.command import CommandFailed, JsonAnswer, JsonCommand
 
 CLEANUP, LIST = "cleanup", "list_candidates"
@@ -164,9 +162,8 @@ def _clean(world: World, row: WorktreeRow, given: dict[str, Any]) -> JsonAnswer:
     if given["DRY_RUN"]:
         plan = {"branch_name": one.tree.branch, "rescue": one.decision.rescue}
         return _address(row) | plan | freed
-    owners = agents_inside(world, one.tree)
     try:
-        check_agents(world, caller(world), Deed.CLEAN_UP, owners)
+        check_tree(world, caller(world), one.tree)
     except Refused as error:
         return _address(row) | {"error": "cleanup_failed", "message": str(error)}
     cleaning = _remove(world, row, _mode(one.tree, given))

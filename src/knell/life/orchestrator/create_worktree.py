@@ -12,6 +12,7 @@ from knell.core.ports.git import GitFailed, Tree
 from knell.core.ports.store import WorktreeRow
 from knell.core.ports.world import World
 from knell.core.times import whole_seconds
+from knell.life.base.caller import caller
 from knell.life.orchestrator.command import CommandFailed, JsonAnswer, JsonCommand
 
 BRANCH = "roadmap-implementation_task-{}"
@@ -61,7 +62,7 @@ def _record(world: World, tree: Tree, task: str, orchestrator: str) -> WorktreeR
     made = {"commit": tree.commit, "created_at": world.now()}
     row = WorktreeRow(task, tree.top, tree.branch, orchestrator=orchestrator, **made)
     try:
-        world.store.orchestrator.add_worktree(row)
+        world.store.orchestrator.add_worktree(row, caller(world).agent)
     except StoreFailed:
         with suppress(GitFailed):  # the store's trouble is the one to report
             world.worktrees().remove(tree, None)

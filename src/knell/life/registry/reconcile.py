@@ -6,6 +6,7 @@ A decided end (stopped, archived, terminated) stays, unless a run of knell's liv
 from collections.abc import Iterator
 from typing import Any
 
+from knell.core.authority import Deed, Relation, Subject, decide
 from knell.core.conversation import NOTHING_KNOWN, in_conversation
 from knell.core.ending_steps import RegistryRow
 from knell.core.errors import Ambiguous, PlaceFailed, RegistryFailed
@@ -15,6 +16,7 @@ from knell.core.ports.world import World
 from knell.core.run import Outcome, Place, Run, State
 from knell.core.stop_plan import row_end
 from knell.core.watch_report import Drift
+from knell.life.base.caller import caller
 from knell.life.base.conversation import find_conversation
 from knell.life.base.known_conversation import known_conversation
 from knell.life.base.take_in import take_in_journals
@@ -135,6 +137,10 @@ class _Comparison:
             outcome = ending.outcome
             changes = row_end(outcome, ending.reason, last.ended_at, graceful=False)
         what = "the row says running, but its tmux session is dead"
+        # Of a session that knell never had charge of, who asks may look in another tmux.
+        strange = [Subject(f"the session {row.name}", Relation.STRANGE)]
+        if last is None and decide(caller(self.world), Deed.ADOPT, strange):
+            return Drift("dead", row.name, what, "")
         return self.written(row, changes, Drift("dead", row.name, what, outcome.value))
 
     def new_conversation(self, row: Row, run: Run | None) -> list[Drift]:

@@ -1,6 +1,6 @@
 """Ends a session of the registry file, also one that knell never started (`stop --session`)."""
 
-from knell.core.authority import Deed
+from knell.core.authority import Deed, Relation, Subject
 from knell.core.codes import Code, Notice
 from knell.core.conversation import UNSURE
 from knell.core.ending_steps import RegistryRow
@@ -10,7 +10,7 @@ from knell.core.ports.world import World
 from knell.core.receipt import Conversation, Ended, Receipt, Result, TargetResult
 from knell.core.run import Ending, Outcome, Place, Run, State
 from knell.core.stop_plan import StopPlan
-from knell.life.base.authority import check_agents
+from knell.life.base.authority import check, check_agents
 from knell.life.base.caller import caller
 from knell.life.base.candidates import guessed_conversation
 from knell.life.base.conversation import find_conversation
@@ -106,6 +106,7 @@ def end_session(
         return results if plan.let_go or wish.dry_run else warn_of_other_panes(world, row, results)
     if mirrored is None:
         raise NoSuchAgent(row.name)
+    check_written_off(world, row)
     return [TargetResult(row.name, "", (write_off(world, mirrored, plan),))]
 
 
@@ -147,6 +148,17 @@ def warn_of_other_panes(world: World, row: Row, results: list[TargetResult]) -> 
     warning = Notice(Code.PANES_OF_OTHERS, why)
     receipts = (*results[-1].receipts[:-1], last._replace(warnings=(*last.warnings, warning)))
     return [*results[:-1], results[-1]._replace(receipts=receipts)]
+
+
+def check_written_off(world: World, row: Row) -> None:
+    """Only who might end the agent says that it has ended: a session that is not seen from here,
+    in another tmux, may live. One of which knell never had charge would be adopted first."""
+    who, known = caller(world), known_agent(world, row)
+    if known:
+        check_agents(world, who, Deed.END, [known.name], confirmed=True)
+    else:
+        subject = Subject(f"the session {row.name}", Relation.STRANGE)
+        check(world, who, Deed.ADOPT, [subject])
 
 
 def write_off(world: World, mirrored: RegistryRow, plan: StopPlan) -> Receipt:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from knell.core.agent import Agent, checked_name, next_name
+from knell.core.agent import Agent, checked_name, checked_new_name, next_name
 from knell.core.authority import Deed, Relation, Subject
 from knell.core.codes import Code
 from knell.core.conversation import given_conversation
@@ -90,7 +90,7 @@ def describe_agent(world: World, wish: AdoptWish, place: Place, pid: int) -> Age
         kind.with_id((), wish.conversation)  # refused if it is no id of this program
     taken = frozenset(agent.name for agent in world.store.runs.agents())
     agent = Agent(
-        name=checked_name(wish.name) if wish.name else next_name(kind.name, taken),
+        name=checked_new_name(wish.name) if wish.name else next_name(kind.name, taken),
         kind=kind.name,
         cwd=world.processes.cwd(pid) or "/",
         args=args,

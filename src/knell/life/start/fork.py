@@ -8,12 +8,12 @@ from typing import Any, cast
 from knell.core.agent import Agent, first_free
 from knell.core.arguments import resumed_in_terminal
 from knell.core.authority import Deed
-from knell.core.conversation import given_conversation, recorded_conversation
+from knell.core.conversation import given_conversation
 from knell.core.errors import NoSuchAgent, NotResumable
 from knell.core.json_lines import records_of
 from knell.core.kind import Kind
 from knell.core.ports.world import World
-from knell.life.base.authority import check_agents
+from knell.life.base.authority import check_agents, check_may_continue
 from knell.life.base.caller import caller
 from knell.life.base.conversation import conversation_files, is_there, project_above
 from knell.life.base.known_conversation import learn_conversation
@@ -56,7 +56,7 @@ def found_conversation(world: World, id: str, cwd: str = "", added: Sequence[str
         asked = given_conversation(asked, id, world.now())
         files = conversation_files(world, asked, kind)
         if is_there(world, kind, files, id):
-            check_agents(world, caller(world), Deed.START, agents_in(world, asked))
+            check_may_continue(world, asked, id)
             asked = asked._replace(cwd=cwd or directory_of(world, kind, files[0]) or world.cwd)
             check_conversation(world, asked, kind)
             args = (*kind.with_id(kind.resume, id), *resumed_in_terminal(kind, (), tuple(added)))
@@ -67,13 +67,6 @@ def found_conversation(world: World, id: str, cwd: str = "", added: Sequence[str
         why = f"{' and '.join(found)} each have a conversation {id}"
         raise NotResumable(why, "start it yourself: knell spawn KIND and its own option to resume")
     return next(iter(found.values()))
-
-
-def agents_in(world: World, asked: Agent) -> list[str]:
-    """The agents whose conversation it is: to go on with it is to bring them back."""
-    meant = (asked.kind, asked.conversation)
-    known = world.store.runs.agents()
-    return [one.name for one in known if (one.kind, recorded_conversation(one).id) == meant]
 
 
 def directory_of(world: World, kind: Kind, path: str) -> str:

@@ -59,7 +59,8 @@ def _takes_one(client: McpClient | None) -> TypeGuard[McpClient]:
 def _server(address: str = "") -> McpServer:
     """The server, started by this very installation of knell from any directory."""
     beside = os.path.join(os.path.dirname(sys.executable), "knell")
-    command = [beside] if os.access(beside, os.X_OK) else [sys.executable, "-m", "knell"]
+    module = (sys.executable, "-P", "-m", "knell")
+    command = (beside,) if os.access(beside, os.X_OK) else module
     return McpServer((*command, "mcp"), address)
 
 

@@ -20,7 +20,7 @@ from knell.core.kind import Kind
 from knell.core.ports.world import World
 from knell.core.process import Gone
 from knell.core.run import Place, Run, State
-from knell.life.base.authority import check_agents
+from knell.life.base.authority import check_agents, check_may_continue
 from knell.life.base.caller import caller
 from knell.life.base.candidates import candidates
 from knell.life.base.conversation import find_conversation, root_in
@@ -80,6 +80,7 @@ def resume(world: World, wish: ResumeWish) -> Resumed:
     free_name(world, wish.name)
     agent, last = find_ended_agent(world, wish.name)
     check_agents(world, caller(world), Deed.START, [agent.name])
+    check_may_continue(world, agent, wish.conversation or agent.conversation)
     agent, warnings = agent_to_start(world, last_tmux_server(agent, last), wish)
     kind = world.kind(agent.kind)
     check_conversation(world, agent, kind)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple, NoReturn
 
-from knell.core.agent import Agent, checked_name, next_name
+from knell.core.agent import Agent, checked_name, checked_new_name, next_name
 from knell.core.codes import Notice
 from knell.core.conversation import given_conversation
 from knell.core.environment import SESSION_DIR, SHARED, TOKEN, agent_environment, window_mark
@@ -17,7 +17,7 @@ from knell.core.ports.terminal import Launch
 from knell.core.ports.world import World
 from knell.core.run import Place, Run, State
 from knell.core.serving import serving_of
-from knell.life.base.authority import check_may_be_called, check_may_start_in
+from knell.life.base.authority import check_may_be_called, check_may_continue, check_may_start_in
 from knell.life.base.caller import caller, give_token
 from knell.life.base.conversation import root_in
 from knell.life.base.restart_plans import forget_unneeded, kept_environment
@@ -175,9 +175,8 @@ def make_worktree(world: World, agent: Agent, branch: str) -> Agent:
     path = os.path.join(folder, branch.replace("/", "-"))
     made = world.worktrees().create(agent.cwd, path, branch, "HEAD")
     world.disk.write_new(os.path.join(folder, ".gitignore"), "*\n")  # git need not show them
-    world.store.orchestrator.add_worktree(
-        WorktreeRow(agent.task, made.top, made.branch, commit=made.commit)
-    )
+    row = WorktreeRow(agent.task, made.top, made.branch, commit=made.commit)
+    world.store.orchestrator.add_worktree(row, caller(world).agent)
     return agent._replace(cwd=made.top)
 
 
@@ -192,7 +191,9 @@ def checked_agent(world: World, asked: Agent, *, shared: bool) -> Agent:
     if not world.disk.is_directory(cwd):
         raise BadRequest(f"{cwd} is not a directory", "give an existing one with --cwd")
     cwd = world.disk.real(cwd)  # a link may lead elsewhere by the time it is cleaned up
-    for word in ("name", "tag", "team", "role", "task"):
+    if asked.name:
+        checked_new_name(asked.name)
+    for word in ("tag", "team", "role", "task"):
         if getattr(asked, word):
             checked_name(getattr(asked, word), word)
     if asked.team:
@@ -205,6 +206,7 @@ def checked_agent(world: World, asked: Agent, *, shared: bool) -> Agent:
         env=(*asked.env, (SHARED, "1")) if shared else asked.env,
         created_at=world.now(),
     )
+    check_may_continue(world, agent, kind.picked(asked.args)[1])
     return given_conversation(agent, first_conversation(world, kind, asked.args), world.now())
 
 

@@ -14,7 +14,7 @@ from knell.core.ports.teams import InAnotherTeam, NoSuchTeam
 from knell.core.ports.world import World
 from knell.core.run import Run
 from knell.core.teams import Role, TaskStatus, Team, TeamMember, TeamTask, Topology, may
-from knell.life.base.authority import check_agents
+from knell.life.base.authority import check_agents, started_all
 from knell.life.base.caller import Caller, asker, caller, refuse
 from knell.life.base.take_in import take_in_journals
 from knell.life.base.targets import Crowd, Picture
@@ -54,6 +54,10 @@ def create(
     if len(description) > LONGEST_DESCRIPTION:
         raise BadRequest("the description is too long", f"at most {LONGEST_DESCRIPTION} characters")
     who = asker(world)
+    past = world.store.teams.team(name)
+    if who.runs and past and past.dissolved_at and past.leader != who.agent:
+        why = f"team '{name}' was led by {past.leader or 'the operator'}: its tasks are not yours"
+        refuse(world, who, why, "take another name", code=Code.ONLY_THE_LEADER)
     leader = agent_named(world, leader) if leader else who.agent
     if leader and leader != who.agent:
         check_agents(world, who, Deed.RECRUIT, [leader])
@@ -120,14 +124,8 @@ def add(world: World, team: str, agent: str, role: str = "") -> TeamMember:
 def starter_in(world: World, team: str, agent: str) -> str:
     """The member of the team that started the agent, at any depth; the agent if none did. What a
     member started is for its leader to recruit."""
-    members = {member.agent for member in world.store.teams.members(team)}
-    run, passed = world.store.runs.newest_of(agent), set[str]()
-    while run and run.parent and run.parent not in passed:
-        passed.add(run.parent)
-        run = world.store.runs.run(run.parent)
-        if run and run.agent in members:
-            return run.agent
-    return agent
+    members = [member.agent for member in world.store.teams.members(team)]
+    return next((one for one in members if started_all(world, one, agent)), agent)
 
 
 def remove(world: World, team: str, agent: str) -> TeamMember:

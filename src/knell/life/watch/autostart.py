@@ -76,7 +76,7 @@ def _for_this_system(world: World, wish: WatchWish, *, install: bool) -> Service
 
 
 def _argv(wish: WatchWish) -> list[str]:
-    argv = [sys.executable, "-m", "knell", "watch"]
+    argv = [sys.executable, "-P", "-m", "knell", "watch"]
     options = (
         ("--stalled", wish.policy),
         ("--interval", wish.interval),

@@ -66,7 +66,7 @@ class Round(NamedTuple):
 def watch(world: World, wish: WatchWish) -> Iterator[WatchReport]:
     """Watches for ever and yields what happens on the host. Refused while another watches."""
     watcher = WatchLoop(world, wish)
-    take_lease(world)
+    take_lease(world, "" if watcher.policies.is_operators else watcher.policies.who.by)
     return watcher.run()
 
 
@@ -153,7 +153,8 @@ class WatchLoop:
         self._try(self._judge)
         self._try(self._restart)
         self._try(lambda: forget_unneeded(world))
-        self._try(lambda: world.store.watch.record_round(world.host, world.processes.me()))
+        if self.policies.is_operators:
+            self._try(lambda: world.store.watch.record_round(world.host, world.processes.me()))
         yield from self._news(drifts)
 
     def pulse(self) -> Iterator[WatchReport]:
@@ -229,11 +230,12 @@ def finish_interrupted(world: World, live: Sequence[Run], by: str) -> None:
             end(world, [run], Way(ladder, run.ending, deregister=True))
 
 
-def take_lease(world: World) -> None:
+def take_lease(world: World, by: str = "") -> None:
     """Makes this process the one watcher of the host; the kernel takes the lease back when it dies.
 
-    Refused while another watches."""
-    path = os.path.join(world.home, lease_name(world.host))
+    Refused while another watches. `by`: an agent, whose watch keeps no other one out: it ends less
+    than the operator's, and ends with the agent."""
+    path = os.path.join(world.home, lease_name(f"{world.host} {by}" if by else world.host))
     try:
         os.makedirs(world.home, mode=0o700, exist_ok=True)
         if world.locks.take(path):

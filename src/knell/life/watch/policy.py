@@ -30,6 +30,7 @@ class StallPolicies:
     def __init__(self, world: World, by: str, policy: str, rules: Sequence[str]) -> None:
         settings = world.settings
         self.world, self.who = world, caller(world)
+        self.is_operators = not (self.who.runs or self.who.doubt)
         self.by = self.who.by if self.who.runs else by
         self.refused: set[str] = set()  # runs that whoever watches may not end
         self.usual = parsed_policy(policy or settings.watch_stalled)

@@ -160,7 +160,7 @@ def check_cleanup(world: World, who: Caller, runs: Sequence[Run]) -> None:
     """Refuses an ending that also cleans up, unless the caller may clean up after these."""
     agents = [run.agent for run in runs]
     check_agents(world, who, Deed.CLEAN_UP, agents)
-    if who.runs:
+    if who.runs or who.elsewhere:
         check_trees(world, who, agents)
 
 
