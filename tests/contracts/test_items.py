@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LAST = {"H": 53, "O": 48, "M": 57, "T": 49, "C": 40, "G": 52, "P": 49, "K": 8, "R": 9}
+LAST = {"H": 53, "O": 48, "M": 57, "T": 49, "C": 40, "G": 52, "P": 50, "K": 8, "R": 9}
 
 
 def items() -> list[str]:
