@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from house import House, alive, eventually
+from knell.core.errors import LaunchFailed
 from knell.core.ports.keepers import Order
 from knell.core.process import ProcessId
 from knell.core.receipt import Proof
+from knell.core.run import State
+from knell.life.start.confirm import confirm_birth
 from knell.processes import keepers
 from knell.processes.os import system
 from scenes import DEAF, SLEEPS, started
@@ -115,3 +118,29 @@ def test_P50_nobody_is_safe_because_he_calls_himself_stuck(house: House) -> None
     receipt = house.kill("luna", grace=0.1)[0].receipts[0]
     assert (receipt.result, receipt.survivors) == ("ended", ())
     assert not alive(luna.pid)
+
+
+def test_P50_an_agent_of_which_no_journal_tells_is_not_written_off(house: House) -> None:
+    """It has moved its run's directory away before `spawn` could read there that it lives."""
+    luna = started(house, SLEEPS)
+    rundir = house.state / "runs" / luna.run.id
+    rundir.rename(house.root / "aside")
+    unborn = luna.run._replace(state=State.SPAWNING, keeper=None, process=None)
+    with pytest.raises(LaunchFailed):
+        confirm_birth(house.knell.world, unborn, keepers.journal(str(rundir)))
+    assert not alive(luna.pid)
+    assert house.json("list")["agents"] == []
+    assert house.json("receipt", "luna")["reason"] == "not_started"
+
+
+def test_P50_the_event_of_an_end_tells_no_secret_of_the_command(house: House) -> None:
+    """It is printed, and other agents may ask for it. The agent itself can still be resumed."""
+    argv = ("sh", "-c", "sleep 99", "--api-key", "Zx81kQplZx81kQpl")
+    house.run("spawn", "--name", "luna", "--in", "headless", "--", *argv)
+    house.run("kill", "luna")
+    [told] = [e for e in house.json("events")["events"] if e["type"] == "life.stopped"]
+    assert told["data"]["snapshot"]["agent"]["args"] == ["sh -c sleep 99 --api-key [redacted]"]
+    assert "Zx81kQpl" not in house.run("events", "--json").stdout
+    known = house.knell.world.store.runs.agent("luna")
+    assert known
+    assert known.args == argv
