@@ -144,3 +144,15 @@ def test_P50_the_event_of_an_end_tells_no_secret_of_the_command(house: House) ->
     known = house.knell.world.store.runs.agent("luna")
     assert known
     assert known.args == argv
+
+
+def test_P50_the_watch_wakes_the_stopped_keeper_of_a_dead_agent(house: House) -> None:
+    stops = "signal.signal(10, lambda *_: (os.kill(os.getppid(), signal.SIGSTOP), os._exit(3)))\n"
+    luna = started(house, stops + SLEEPS)
+    house.process("kill", "-USR1", str(luna.pid)).wait()
+    eventually(lambda: not alive(luna.pid))
+    house.run("watch", "--once")
+    eventually(lambda: not alive(luna.keeper))
+    assert house.json("list")["agents"] == []
+    receipt = house.json("receipt", "luna")
+    assert (receipt["outcome"], receipt["exit_code"], receipt["proof"]) == ("failed", 3, "proven")
