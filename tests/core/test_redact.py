@@ -256,3 +256,22 @@ def test_P16_a_colour_within_a_secret_does_not_hide_it(mark: str) -> None:
     secret = f"sk-ant-api03-{A64}"
     shown = kept_screen(f"key {secret[:9]}{mark}{secret[9:]} ok")
     assert shown == "key [redacted] ok"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET /x?q=Authorization%3A%20Bearer%20ghp_abcdefghijklmnop1234",
+        "body=%7B%22api_key%22%3A%22ghp_abcdefghijklmnop1234%22%7D",
+        "see%20ghp_abcdefghijklmnop1234%20there",
+        "password%3Dghp_abcdefghijklmnop1234",
+    ],
+)
+def test_P50_a_secret_that_is_encoded_for_a_url_is_hidden(text: str) -> None:
+    assert "abcdefghijklmnop1234" not in redacted(text)
+
+
+@pytest.mark.parametrize("secret", ["Zx81kQplZx81kQpl", "hunter2hunter2"])
+def test_P50_so_is_one_that_only_its_encoded_name_tells(secret: str) -> None:
+    assert secret not in redacted(f"POST /login?then=password%3D{secret}")
+    assert secret not in redacted(f"%7B%22client_secret%22%3A%22{secret}%22%7D")

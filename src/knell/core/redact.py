@@ -16,7 +16,7 @@ _HINTS = ("key", "string", "token", "secret", "pass", "pwd", "credential", "auth
 # It begins where a word does and reads it once: a screen may be one word of a million letters.
 _ASSIGNED = (
     rf"(?i)(?<![a-z0-9_-])(?=[a-z0-9_-]*?(?:{_NAMES}))([a-z0-9_-]++)"
-    r"(\\?[\"']?\s*(?:=>|[=:])\s*|\s+)"
+    r"(\\?[\"']?(?:%22)?\s*(?:=>|[=:]|%3[ad])\s*|\s+)"
     r"([|>][-+]?\n(?:[ \t]+\S[^\n]*\n?)+|\"[^\"]+\"|\\\"[^\"]+?\\\"|'[^']+'|\\?[\"'][^\"'\n]+"
     r"|(?:(?:bearer|basic|token|digest)\s+)?[^\s\"']{6,})"
 )
@@ -56,6 +56,8 @@ RULES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("from-literal",), r"(--from-literal[ =][^\s=]+=)[^\s\"']+", rf"\1{HIDDEN}"),
     (("private-lines",), r"(Private-Lines: \d+\n)(?:[A-Za-z0-9+/=]+\n?)+", rf"\1{HIDDEN}"),
 )
+
+_IN_A_URL = r"(?:\b|(?<=%[0-9A-Fa-f]{2}))"  # where a word begins: also after %20
 
 _PREFIXES = ("npm_", "gsk_", "xai-", "pplx-", "r8_", "nfp_")
 # (what every such secret contains, in small letters; its shape). The first is looked for before the
@@ -194,7 +196,8 @@ def redacted(text: str) -> str:
     small = text.lower()
     for hint, shape in SHAPES:
         if hint in small:
-            text = re.sub(shape, HIDDEN, text)
+            begun = shape.replace(r"\b", _IN_A_URL, 1) if shape[:2] == r"\b" else shape
+            text = re.sub(begun if "%" in text else shape, HIDDEN, text)
     for hints, pattern, left in RULES:
         if any(hint in small for hint in hints):
             text = re.sub(pattern, left, text)

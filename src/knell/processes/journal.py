@@ -17,13 +17,16 @@ LARGEST = 64 * 1024 * 1024  # bytes; ten thousand processes take a tenth of it
 VERSION = 1  # of a journal whose every line is understood here
 MOST = 2**63 - 1  # what the store can hold
 
+Spared = set[tuple[int, int, int]]  # pid, start and inode of those that may live on
+
 
 def read_journal(rundir: str, seal: str = "", agent: ProcessId | None = None) -> Journal:
     """Everything in RUNDIR/journal; a missing, torn or foreign line is passed over.
 
     With the seal of the run's record, a last line that does not fit it is foreign too: the agent
     could have written it. Without one it is believed, but proves nothing. Where the agent is given
-    and lives, it has stolen the seal: then no last line counts."""
+    and lives, it has stolen the seal: then no last line counts. Of two births the first counts,
+    which is the keeper's; and whom knell may end later stands in the sealed line."""
     if not rundir:  # an orphan's run may have none
         return Journal()
     try:
@@ -70,6 +73,11 @@ def _whole(text: str, most: int = MOST) -> int:
     return number
 
 
+def _spared(text: str) -> Spared:
+    words = [word.split(":") for word in text.split(",") if word]
+    return {(_pid(pid), _whole(start), _whole(inode)) for pid, start, inode in words}
+
+
 def _seconds(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
@@ -83,7 +91,7 @@ class _Book:
 
     def __init__(self) -> None:
         self.facts: dict[str, object] = {}
-        self.ends: list[tuple[str, str, str]] = []
+        self.ends: list[tuple[str, str, str, Spared | None]] = []
         self.rungs: list[RungRecord] = []
         self.found: dict[int, Ended] = {}
         self.survivors: dict[int, Survivor] = {}
@@ -92,12 +100,12 @@ class _Book:
         self.evidence: list[Evidence] = []
 
     def on_keeper(self, pid: str, start: str, boot: str, inode: str, version: str = "1") -> None:
-        self.facts["keeper"] = _process(pid, start, boot, inode)
-        self.facts["version"] = _whole(version)
+        keeper, known = _process(pid, start, boot, inode), _whole(version)
+        self.facts = {"keeper": keeper, "version": known} | self.facts
 
     def on_born(self, pid: str, start: str, boot: str, inode: str, cgroup: str) -> None:
-        self.facts["process"] = _process(pid, start, boot, inode)
-        self.facts["cgroup"] = cgroup
+        process = _process(pid, start, boot, inode)
+        self.facts = {"process": process, "cgroup": cgroup} | self.facts
 
     def on_failed(self, why: str) -> None:
         self.facts["failure"] = why
@@ -150,16 +158,31 @@ class _Book:
         used, seconds = _whole(rss), _seconds(cpu)
         self.facts["run_rss_kb"], self.facts["run_cpu_seconds"] = used, seconds
 
-    def on_ended(self, proof: str, at: str, seal: str = "") -> None:
+    def on_ended(self, proof: str, at: str, seal: str = "", spared: str | None = None) -> None:
         ended = datetime.fromtimestamp(float(at), UTC)
-        self.ends.append((proof, ended.isoformat(timespec="milliseconds"), seal))
+        named = None if spared is None else _spared(spared)
+        self.ends.append((proof, ended.isoformat(timespec="milliseconds"), seal, named))
+
+    def believe_spared(self, told: Spared | None) -> None:
+        """Only those that the sealed line names; one of an earlier keeper says nothing of them."""
+        if told is None:
+            return
+        self.kept_ids = [p for p in self.kept_ids if (p.pid, p.start, p.inode) in told]
+        pids = {pid for pid, _, _ in told}
+        self.kept = {pid: one for pid, one in self.kept.items() if pid in pids}
 
     def journal(self, seal: str) -> Journal:
-        for proof, at, word in self.ends:
+        known: list[ProcessId] = []
+        for proof, at, word, spared in self.ends:
             sealed = fits(word, seal)
             if sealed or not seal:
                 self.facts.update(at=at, ended=True, proven=sealed and proof == "echild")
                 self.survivors.clear()
+            if sealed:
+                self.believe_spared(spared)
+                known = self.kept_ids
+        if "failure" in self.facts:  # it was written down before its program was tried
+            self.facts["process"] = None
         strongest = self.rungs[-1].rung if self.rungs else ""
         processes = tuple(
             ended if ended.ended_by else ended._replace(ended_by=strongest or "unknown")
@@ -173,7 +196,7 @@ class _Book:
             processes=processes,
             survivors=tuple(self.survivors.values()),
             kept=tuple(self.kept.values()),
-            kept_ids=tuple(self.kept_ids),
+            kept_ids=tuple(known),
             evidence=tuple(self.evidence),
             **self.facts,  # pyright: ignore[reportArgumentType] - keys are written just above
         )

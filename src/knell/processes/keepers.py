@@ -12,8 +12,10 @@ from typing import NoReturn
 from knell import files
 from knell.core.environment import ENVIRONMENTS, OF_ONE_RUN
 from knell.core.ports.keepers import Journal, Order, PreparedRun
+from knell.core.process import ProcessId
 from knell.processes.journal import LARGEST, ask_end, read_journal
 from knell.processes.os import cgroup, system
+from knell.processes.os.proc import signal
 
 KEEPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper", "keeper.py")
 
@@ -144,6 +146,14 @@ def cancel(rundir: str) -> Journal:
     with suppress(OSError):  # never prepared, or the disk is full: no keeper can start there
         ask_end(rundir, 0.0)
     return read_journal(rundir)
+
+
+def wake(keeper: ProcessId) -> None:
+    """Lets a keeper go on that somebody has stopped: it has an end to see."""
+    handle = system.open_verified(keeper)
+    if handle is not None:
+        system.send(handle, signal.SIGCONT)
+        system.close(handle)
 
 
 def become_keeper(rundir: str) -> NoReturn:

@@ -194,7 +194,24 @@ def receipt_from(row: Row) -> "Receipt":
 def event_from(row: Row) -> Event:
     _check(row, 0)
     id, at, type, agent, run, data = row
-    return Event(id, at, type, agent, run, object_from(data))
+    told = object_from(data)
+    if type == "life.stopped":
+        _hide_secrets(told)
+    return Event(id, at, type, agent, run, told)
+
+
+def _hide_secrets(told: dict[str, Any]) -> None:
+    """In the arguments of its snapshot, because events are printed and go to the fleet. Those that
+    hold one are told as one line: hidden one by one, a value would have no name."""
+    from knell.core.redact import redacted  # few commands read events
+
+    try:
+        known = told["snapshot"]["agent"]
+        line = " ".join(known["args"])
+    except (KeyError, TypeError):  # it had none; or this is not what knell wrote
+        return
+    if (shown := redacted(line)) != line:
+        known["args"] = [shown]
 
 
 def object_from(text: str) -> dict[str, Any]:

@@ -65,7 +65,12 @@ def call_off_start(world: World, run: Run, why: str) -> None:
     """Makes sure that the run never starts; ends what may have started unseen."""
     rundir = world.rundir(run.id)
     journal = world.keepers.cancel(rundir)
-    if journal.keeper is None or journal.ended:
+    lives = () if journal.keeper else world.processes.stamped().get(run.id, ())
+    if lives:  # the keeper could not say so: the disk was full, or its directory is gone
+        run = run._replace(process=min(lives, key=lambda one: (one.start, one.pid)))
+        world.store.runs.mark_born(run)
+        end_unstarted(world, run, "keeper", why)
+    elif journal.keeper is None or journal.ended:
         record_end(world, run, journal._replace(failure=why, ended=True))
     else:
         end_unstarted(world, run, "keeper", why)

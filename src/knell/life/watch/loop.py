@@ -217,7 +217,8 @@ class WatchLoop:
 
 
 def finish_interrupted(world: World, live: Sequence[Run], by: str) -> None:
-    """Finishes endings whose owner died, and ends starts that never came to a process."""
+    """Finishes endings whose owner died, ends starts that never came to a process, and wakes the
+    keeper of a dead agent, which somebody may have stopped."""
     for run in live:
         if run.host != world.host:
             continue
@@ -228,6 +229,8 @@ def finish_interrupted(world: World, live: Sequence[Run], by: str) -> None:
                 continue
             ladder = ladders.with_grace(ladders.KILL, world.settings.kill_grace)
             end(world, [run], Way(ladder, run.ending, deregister=True))
+        elif run.keeper and run.process and isinstance(world.processes.look(run.process), Gone):
+            world.keepers.wake(run.keeper)
 
 
 def take_lease(world: World, by: str = "") -> None:

@@ -198,10 +198,6 @@ class Schedule:
     def millis(self) -> int:
         return int((time.monotonic() - self.began) * 1000)
 
-    def half_way(self) -> float:
-        """Half of the wait after the current rung: then the rest of the run gets its TERM."""
-        return self.current_at + (self.next_at - self.current_at) / 2
-
     def report(self, run: str, proof: Proof, journal: Journal) -> EndReport:
         """What came of it, as far as the ladder and the journal know."""
         left = [RungRecord(step.rung.value, 0, reached=False) for step in self.steps]
@@ -228,16 +224,19 @@ class KeptEnding:
         self.before = members_of(self.target, scans.table(), scans.protected)
 
     def turn(self, ready: Collection[int]) -> Notice | None:
-        """Looks whether the keeper has finished. Returns why the run must be ended from outside, if
-        the keeper died or does not act; else None."""
+        """Looks whether the keeper has finished; says why, if the run must be ended without it."""
         ended = self.keeper in ready
         if not ended and not self.denied and not self.schedule.exhausted:
             return None
         journal = read_journal(self.target.rundir, self.target.seal, self.target.process)
         if ended and not journal.ended:
             return NO_LAST_WORD
-        if not ended and not self.denied and not journal.survivors:
-            return KEEPER_SLOW
+        if not ended and not self.denied:
+            from knell.processes.ending.stuck import as_seen  # few are
+
+            journal = as_seen(journal, self.target)
+            if not journal.survivors:
+                return KEEPER_SLOW
         proof = Proof.PROVEN if journal.proven else Proof.NONE_FOUND
         self.report = self._report(proof if ended else Proof.SURVIVORS, journal)
         return None

@@ -110,9 +110,13 @@ class OutsideEnding:
         if not self.fds and not self.hidden:
             return now + BETWEEN_LOOKS
         wake = min(self.schedule.next_at, now + RESCAN)
-        if self.schedule.current is Rung.TERM and self.schedule.half_way() > now:
-            wake = min(wake, self.schedule.half_way())
+        if self.schedule.current is Rung.TERM and self._half_way() > now:
+            wake = min(wake, self._half_way())
         return wake
+
+    def _half_way(self) -> float:
+        """Half of the wait after the current rung: then the rest of the run gets its TERM."""
+        return (self.schedule.current_at + self.schedule.next_at) / 2
 
     def close(self) -> None:
         for fd in self.fds.values():
@@ -224,7 +228,7 @@ class OutsideEnding:
     def _term(self, pids: list[int]) -> None:
         """The agent and its group first; the others once it has gone, or half-way."""
         agent = self.target.process.pid if self.target.process else 0
-        late = agent not in self.fds or time.monotonic() >= self.schedule.half_way()
+        late = agent not in self.fds or time.monotonic() >= self._half_way()
         for pid in list(self.fds) if late else pids:
             row = self.scans.table().rows.get(pid)
             first = pid == agent or (row and row.pgid == agent)

@@ -25,6 +25,7 @@ import cgroup
 import loop
 import machine
 import screen
+from journal import exit_of
 from proc import read, signal
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -48,7 +49,8 @@ def main() -> None:
         keeper.output.finish()
     write_evidence(keeper)
     cgroup.release(keeper.cgroup)
-    keeper.journal.write("ended", proof, f"{time.time():.3f}", keeper.launch.seal)
+    if proof:
+        keeper.journal.write_last_word(proof, time.time(), keeper.launch.seal)
     exit_like_agent(keeper.status)
 
 
@@ -68,7 +70,7 @@ def write_evidence(keeper: loop.Keeper) -> None:
 
 def exit_like_agent(status: int | None) -> None:
     """With the agent's code; after Ctrl-C by that signal: only then a shell leaves its loop too."""
-    kind, number = loop.exit_of(status) if status is not None else ("exit", loop.NOT_FOUND)
+    kind, number = exit_of(status) if status is not None else ("exit", loop.NOT_FOUND)
     if kind == "signal" and number == signal.SIGINT:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

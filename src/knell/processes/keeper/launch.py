@@ -45,6 +45,14 @@ def asked_grace(rundir: str) -> float | None:
     return grace if 0 <= grace <= LONGEST_GRACE else None
 
 
+def tell_spawner(rundir: str) -> None:
+    """Wakes the command that waits on the fifo, if it still does."""
+    try:
+        os.close(os.open(os.path.join(rundir, "ready"), os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        pass
+
+
 def execute(launch: LaunchFile) -> tuple[int, bytes]:
     """Becomes the agent. Returns only if it cannot: the exit code, and why."""
     trying = launch.cwd

@@ -12,9 +12,9 @@ import job_control
 from death_evidence import DeathEvidence
 from descendants import Descendants
 from job_control import JobControl
-from journal import VERSION, JournalWriter
-from launch import NOT_FOUND, LaunchFile, asked_grace, execute
-from machine import ADOPTS, RSS_UNIT, TERMINAL_POLLS, proc
+from journal import VERSION, JournalWriter, exit_of
+from launch import NOT_FOUND, LaunchFile, asked_grace, execute, tell_spawner
+from machine import ADOPTS, RSS_UNIT, TERMINAL_POLLS, can_look, proc
 from output import Output, is_file
 from proc import Process, signal
 
@@ -54,7 +54,8 @@ class Keeper:
     # -- starting -----------------------------------------------------------------------------
 
     def start(self) -> bool:
-        """Starts the agent; False if it could not be executed."""
+        """Starts the agent; False if it could not be executed. Its birth is written down before it
+        can write there itself, because the first of two is believed."""
         self.journal.write("keeper", *proc.identity(os.getpid()), VERSION)
         if os.path.exists(os.path.join(self.rundir, "end")):
             self.journal.write("failed", "cancelled before it started")
@@ -66,10 +67,17 @@ class Keeper:
             self.terminal.remember_modes()
         lending = lending and self.terminal.own_group
         heard, said = os.pipe()
+        told, go = os.pipe()
         self.agent = os.fork()
         if not self.agent:
-            self.become_agent(said, lending=lending)
-        os.close(said)
+            os.close(go)
+            self.become_agent(told, said, lending=lending)
+        cgroup.enter(self.cgroup, self.agent)
+        inside = self.cgroup if cgroup.holds(self.cgroup, self.agent) else ""
+        self.journal.write("born", *proc.identity(self.agent), inside)
+        os.write(go, b"!")
+        for fd in (said, told, go):
+            os.close(fd)
         if self.output:
             self.output.close_outlet()
         self.terminal.agent = self.descendants.agent = self.agent
@@ -80,11 +88,9 @@ class Keeper:
         if trouble:
             self.say_failed(trouble)
             return False
-        inside = self.cgroup if cgroup.holds(self.cgroup, self.agent) else ""
-        self.journal.write("born", *proc.identity(self.agent), inside)
         return True
 
-    def become_agent(self, said: int, *, lending: bool) -> None:
+    def become_agent(self, told: int, said: int, *, lending: bool) -> None:
         """In the child: never returns."""
         code = NOT_FOUND
         try:
@@ -92,12 +98,12 @@ class Keeper:
                 os.setpgid(0, 0)
             if lending:
                 self.terminal.hand_to(os.getpid())
-            cgroup.enter(self.cgroup, 0)
             if self.output:
                 self.output.become_agents()
             job_control.reset_signals(self.heard)
-            code, why = execute(self.launch)
-            os.write(said, why)
+            if os.read(told, 1):  # else our keeper was killed
+                code, why = execute(self.launch)
+                os.write(said, why)
         finally:
             os._exit(code)
 
@@ -108,20 +114,14 @@ class Keeper:
         except OSError:
             pass  # stderr is closed; the journal has it
 
-    def tell_spawner(self) -> None:
-        """Wakes the command that waits on the fifo, if it still does."""
-        try:
-            os.close(os.open(os.path.join(self.rundir, "ready"), os.O_WRONLY | os.O_NONBLOCK))
-        except OSError:
-            pass
-
     # -- living -------------------------------------------------------------------------------
 
     def run(self) -> str:
-        """Keeps the run until its end; says what proves it: no child left, or only spared ones."""
+        """Keeps the run until its end; says what proves it: no child left, or only spared ones.
+        Nothing if we could not look: then knell looks without us."""
         if not self.start():
             self.ending = "failed"
-        self.tell_spawner()
+        tell_spawner(self.rundir)
         poll = select.poll()
         poll.register(self.wake, select.POLLIN)
         if self.terminal.fd >= 0 and TERMINAL_POLLS:
@@ -133,10 +133,12 @@ class Keeper:
             if self.ending:
                 self.take_due_rungs()
                 if self.descendants.only_spared_left():
-                    return "scan"
+                    return "scan" if can_look() else ""
             for fd, _ in poll.poll(self.timeout()):
                 if not self.hear(fd):
                     poll.unregister(fd)
+        if not can_look():
+            return ""
         return "echild" if ADOPTS else "scan"
 
     def hear(self, fd: int) -> bool:
@@ -292,9 +294,3 @@ class Keeper:
         trouble = proc.send(process, number)
         if trouble:
             self.journal.note("stuck", process, trouble)
-
-
-def exit_of(status: int) -> tuple[str, int]:
-    if os.WIFSIGNALED(status):
-        return ("signal", os.WTERMSIG(status))
-    return ("exit", os.WEXITSTATUS(status))

@@ -4,6 +4,7 @@ Part of the keeper: standard library only, no import of knell. `--layer NAME DIR
 another one than Linux, with the directory in which psutil is.
 """
 
+import os
 import sys
 
 import cgroup
@@ -17,6 +18,7 @@ ADOPTS = LAYER == "linux" and sys.platform == "linux"
 TERMINAL_POLLS = sys.platform != "darwin"
 # The unit in which the system counts memory, in kilobytes.
 RSS_UNIT = 1024 if sys.platform == "darwin" else 1
+LOOK_FILES = 8  # that a look has open at once, with a client of tmux, or fewer
 
 if TYPE_CHECKING or LAYER == "linux":
     import proc
@@ -30,4 +32,18 @@ else:
         import portable_proc as proc
     tmux_servers = proc.tmux_servers
 
-__all__ = ["ADOPTS", "LAYER", "RSS_UNIT", "TERMINAL_POLLS", "proc", "tmux_servers"]
+__all__ = ["ADOPTS", "LAYER", "RSS_UNIT", "TERMINAL_POLLS", "can_look", "proc", "tmux_servers"]
+
+
+def can_look() -> bool:
+    """Whether we may open as many files as a look needs. Anybody with our user id can take that
+    from us, and what cannot be looked at is not gone."""
+    opened: list[int] = []
+    try:
+        opened.extend(os.open("/", os.O_RDONLY | os.O_CLOEXEC) for _ in range(LOOK_FILES))
+    except OSError:
+        return False
+    finally:
+        for fd in opened:
+            os.close(fd)
+    return True
