@@ -2,15 +2,42 @@
 
 import signal
 import time
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 
+from knell.core.ports.processes import Target
 from knell.processes.os import system
 
 LOOKS = 20  # a process that gets SIGSTOP may be in the middle of a fork
 LONGEST = 0.5  # seconds of a chase
 QUIET = 100  # looks in a row without a new pid: then nothing on this machine hops
 BEHIND = 8  # how many of the newest pids are looked at
+
+
+class AdoptedGroup:
+    """The process group that an adopted agent led: its pidfd names the group also after its death,
+    while one is in it."""
+
+    def __init__(self, target: Target) -> None:
+        leader = target.process if target.keeper is None and not target.alone else None
+        self._number = leader.pid if leader else 0
+        self._pidfd = system.open_verified(leader) if leader else None
+
+    @property
+    def is_open(self) -> bool:
+        return self._pidfd is not None
+
+    def stop(self, rows: Iterable[system.Process], spared: set[int]) -> bool:
+        """Stops all processes in it. False if it is empty, or also holds one that is spared."""
+        inside = (row.pid for row in rows if row.pgid == self._number)
+        if self._pidfd is None or any(pid in spared for pid in inside):
+            return False
+        return system.stop_group(self._pidfd)
+
+    def close(self) -> None:
+        if self._pidfd is not None:
+            system.close(self._pidfd)
+            self._pidfd = None
 
 
 def stop_process(pid: int, pidfd: int, look: Callable[[], list[int]]) -> None:

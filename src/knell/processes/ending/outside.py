@@ -14,7 +14,7 @@ from knell.core.ports.endings import EndReport
 from knell.core.ports.processes import Target
 from knell.core.process import FoundProcess, Gone
 from knell.core.receipt import Ended, Proof, Survivor
-from knell.processes.ending.chase import newest_stopped, stop_process
+from knell.processes.ending.chase import AdoptedGroup, newest_stopped, stop_process
 from knell.processes.ending.panes_there import PanesThere
 from knell.processes.journal import SIGNAL_WORDS, read_journal
 from knell.processes.members import members_of, seeds, spared_servers, untouchable
@@ -53,9 +53,7 @@ class OutsideEnding:
         # With rungs behind it, the keeper got the order, and may have ended all of it.
         self.began = bool(after and schedule.rungs)
         self.agents_command = after.agents_command if after else ""  # for one that is not found
-        # The pidfd of a leader goes on naming its group after its death, if it was adopted.
-        leader = target.process if target.keeper is None and not target.alone else None
-        self.group = system.open_verified(leader) if leader else None
+        self.group = AdoptedGroup(target)
         self.report: EndReport | None = None
         away = [process for _, process in seeds(target) if process.boot != system.here()]
         self.unseen = [one for one in away if not isinstance(system.look(one), Gone)]  # may live
@@ -70,7 +68,7 @@ class OutsideEnding:
         self._meet(self._scan())
         inside = cgroup.pids(self.target.cgroup)
         self.hidden = bool(inside and inside - self._spared())
-        if not self.fds and self.group is not None:
+        if not self.fds and self.group.is_open:
             self._search_the_group()
         if not self.fds and self.calm == CALM_LOOKS - 1:
             self._chase()
@@ -122,12 +120,7 @@ class OutsideEnding:
         for fd in self.fds.values():
             system.close(fd)
         self.fds.clear()
-        self._close_group()
-
-    def _close_group(self) -> None:
-        if self.group is not None:
-            system.close(self.group)
-            self.group = None
+        self.group.close()
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -162,19 +155,13 @@ class OutsideEnding:
     def _search_the_group(self) -> None:
         """For a process that hops from pid to pid: stopped, it cannot. Ends with one empty look."""
         fresh, agent = list[int](), self.target.process
-        if agent and self._stop_group(agent.pid):
+        rows = self.scans.table().rows.values()
+        if agent and self.group.stop(rows, self._spared()):
             self.led[agent.pid] = agent.start  # in use, so still its
             fresh = self._scan_again()
         self._meet_hopper(fresh)
         if not fresh:
-            self._close_group()
-
-    def _stop_group(self, number: int) -> bool:
-        """Stops all processes in it. False if it is empty, or also holds one that is spared."""
-        rows, spared = self.scans.table().rows.values(), self._spared()
-        if self.group is None or any(row.pgid == number and row.pid in spared for row in rows):
-            return False
-        return system.stop_group(self.group)
+            self.group.close()
 
     def _chase(self) -> None:
         """For a process that no look catches, and no cgroup holds: it bears the run's stamp."""
