@@ -243,7 +243,7 @@ def reusable(house: House, name: str) -> None:
         assert slain.receipts[0].proof is Proof.PROVEN
     again = house.spawn(name=name).run
     [slain] = house.kill(name, force=True)
-    assert (slain.receipts[0].run, slain.receipts[0].proof) == (again.id, Proof.PROVEN)
+    assert (slain.receipts[0].run, slain.receipts[0].proof) == (again.id, Proof.PROVEN), slain
 
 
 @contextlib.contextmanager

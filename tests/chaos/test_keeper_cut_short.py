@@ -139,4 +139,5 @@ def test_the_moments_of_a_keeper_are_seen(house: House, doomed: Doomed) -> None:
     journal = (house.knell.world.archive.journal(run.id) or b"").decode().splitlines()
     written = [line.split("\t")[0] for line in journal]
     names = [name for name in doomed.moments() if name.startswith("after write")]
-    assert [name.split()[-1] for name in names] == written
+    words = [name.split()[-1] for name in names]  # others tell a pid to the cgroup, or ! to a pipe
+    assert [word for word in words if word.isalpha()] == written

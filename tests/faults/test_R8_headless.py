@@ -1,6 +1,7 @@
 """R8: an agent that works without a terminal continues with its next prompt, and with no other."""
 
 import json
+import uuid
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_R8_a_restart_works_through_its_prompt_again(shop: Shop) -> None:
 
 
 def test_R8_a_failure_is_told_with_its_last_words(shop: Shop) -> None:
-    lost = "00000000-0000-4000-8000-000000000000"
+    lost = str(uuid.uuid4())  # one of its own: knell looks at all processes for who uses it
     folder = shop.house.home / ".claude/projects/elsewhere"
     folder.mkdir(parents=True)
     (folder / f"{lost}.jsonl").write_text('{"text": "x"}\n')  # so that only the program refuses

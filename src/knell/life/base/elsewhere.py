@@ -1,5 +1,4 @@
-"""Agents that ask in another KNELL_HOME than their own, as anything can set that variable; and
-which agent is behind a connection to a server that acts for the operator."""
+"""Agents that ask in another KNELL_HOME than their own, as anything can set that variable."""
 
 from __future__ import annotations
 
@@ -62,41 +61,3 @@ def older_agent(world: World, than: Ancestor) -> str:
     seen = (world.processes.describe(one.process.pid) for one in world.processes.all_processes())
     keepers = (one for one in seen if one and one.name == KEEPER and one.start <= than.start)
     return ELSEWHERE if any(keepers) else ""
-
-
-# -- behind a connection ---------------------------------------------------------------------------
-
-
-def agent_behind(world: World, port: int, to: int) -> str:
-    """The agent whose process connected from that local port, in words; empty if it is no agent's,
-    or if that cannot be seen, as for a program on another machine."""
-    for pid in world.processes.connected_from(port, to):
-        found = _agent_of(world, pid)
-        if found:
-            return found
-    return ""
-
-
-def _agent_of(world: World, pid: int) -> str:
-    line = (pid, *world.processes.ancestors_of(pid))
-    stamp, cgroup = world.processes.stamp(pid), world.processes.cgroup(pid) or ""
-    for run in world.store.runs.live():
-        above = any(process.pid in line for process in run.processes)
-        if run.host == world.host and (above or stamp == run.id or run.id in cgroup):
-            return f"'{run.agent}'"
-    if KEEPER in (one.name for one in world.processes.lineage()):
-        return ""  # an agent serves itself, in a KNELL_HOME of its own
-    chain = [one for above in line if (one := world.processes.describe(above))]
-    if KEEPER in (one.name for one in chain):
-        return ELSEWHERE
-    doubt = doubt_about(world, chain)
-    return f"a process that may be an agent's ({doubt})" if doubt else ""
-
-
-def doubt_about(world: World, chain: Sequence[Ancestor]) -> str:
-    """Whether an agent may have had a terminal start it, as it may a command of knell."""
-    from knell.life.base.caller import orphaned
-    from knell.life.base.terminals import opened_by_command
-
-    here = [run for run in world.store.runs.live() if run.host == world.host]
-    return opened_by_command(world, here, chain) or orphaned(world, here, chain)
