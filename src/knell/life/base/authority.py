@@ -172,12 +172,14 @@ def check_may_continue(world: "World", agent: "Agent", conversation: str) -> Non
     to bring them back. `conversation`: the one that was named; empty: none was."""
     from knell.core.conversation import recorded_conversation  # a kill knows none
 
+    who = caller(world)
+    if not conversation or not (who.runs or who.elsewhere or who.doubt):
+        return  # there may be a hundred thousand agents to read
     meant = (agent.kind, conversation)
-    known = world.store.runs.agents() if conversation else []
-    theirs = [one.name for one in known if (one.kind, recorded_conversation(one).id) == meant]
-    others = [name for name in theirs if name != agent.name]
+    known = (one for one in world.store.runs.agents() if one.name != agent.name)
+    others = [one.name for one in known if (one.kind, recorded_conversation(one).id) == meant]
     if others:
-        check_agents(world, caller(world), Deed.START, others)
+        check_agents(world, who, Deed.START, others)
 
 
 def check_may_start_in(world: "World", team: str) -> None:
