@@ -19,6 +19,7 @@ from shared_tmux import (
     OPEN,
     WORK,
     agent,
+    daemon,
     does,
     has_program,
     kill,
@@ -144,10 +145,6 @@ def test_P44_a_server_in_another_network_namespace_is_found(house: House) -> Non
 
 
 # -- P45: what panes let go of ---------------------------------------------------------------------
-
-
-def daemon(house: House, rest: str = "exec sleep 444") -> str:
-    return f"(setsid sleep 555 & echo $! > {house.root}/daemon); {rest}"
 
 
 @KINDS

@@ -8,7 +8,19 @@ import pytest
 
 from house import House, alive, eventually
 from scenes import adopted, end, started
-from shared_tmux import KINDS, OPEN, WORK, agent, does, has_program, kill, panes, tmux, written
+from shared_tmux import (
+    KINDS,
+    OPEN,
+    WORK,
+    agent,
+    daemon,
+    does,
+    has_program,
+    kill,
+    panes,
+    tmux,
+    written,
+)
 
 MINE = ("new-session", "-d", "-s", "mine")
 # Some agents have a terminal for their commands; others use the control mode.
@@ -129,6 +141,24 @@ def test_P52_what_ignores_the_hangup_of_your_pane_lives_on_if_the_agent_ends_its
     house.kill("luna", grace=60)
     assert not alive(found["server"])
     assert alive(found["mine"])
+    end(found["mine"])
+
+
+@KINDS
+def test_P52_it_lives_on_also_if_that_server_was_gone_before_knell_looked(
+    house: House, how: str
+) -> None:
+    """Before, an adopted agent's ending took it for the agent's: there is no stamp that tells."""
+    agent(house, how, f"{OPEN} work '{daemon(house)}'")
+    own = written(house.root / "daemon")
+    tmux(house, *MINE, "trap '' HUP; exec sleep 555")
+    found = panes(house)
+    eventually(lambda: has_program(found["mine"], "sleep") and has_program(own, "sleep"))
+    tmux(house, "kill-server")
+    eventually(lambda: not alive(found["server"]))
+    receipt = kill(house)
+    assert (alive(found["mine"]), alive(own)) == (True, False)
+    assert found["mine"] in {one.pid for one in receipt.kept}
     end(found["mine"])
 
 

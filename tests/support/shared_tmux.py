@@ -50,6 +50,10 @@ def agent(house: House, how: str, *commands: str) -> None:
     eventually(went.exists)
 
 
+def daemon(house: House, rest: str = "exec sleep 444") -> str:
+    return f"(setsid sleep 555 & echo $! > {house.root}/daemon); {rest}"
+
+
 def has_program(pid: int, program: str) -> bool:
     """Whether it has become that program, with the environment that it has there."""
     return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(program.encode())

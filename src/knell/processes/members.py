@@ -155,6 +155,8 @@ def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) ->
             spared.update(table.family([process.pid], claimed))
     if target.shared:
         spared |= _helpers_in_use(target, table, mine, claimed)
+    if target.process and not target.keeper:
+        table.remember_adopted(target.process, target.run)
     servers = table.tmux_servers()
     own = {*claimed, *table.family(list(mine), spared)} if servers else set[int]()
     for server in servers:

@@ -11,6 +11,8 @@ from knell.processes.os.tmux_client import PaneEnvironments
 # The runs' tmux servers, by run and pid: when each began, and its environment. An ending needs both
 # after it has ended them, also where a scan still shows one that has just left its cgroup.
 own_servers: dict[tuple[str, int], tuple[int, dict[str, str]]] = {}
+# By run: environments of adopted agents, whose tmux servers may have gone before anybody looked.
+adopted_agents: dict[str, dict[str, str]] = {}
 sessions = panes.Openers()
 environments = PaneEnvironments(system.environment_of, panes.TOLD)
 
@@ -96,6 +98,11 @@ class Table:
         if env := system.environment_of(server):  # else it has ended since the scan
             own_servers[run, server] = self.rows[server].start, env
 
+    def remember_adopted(self, agent: ProcessId, run: str) -> None:
+        env = system.environment_of(agent.pid) if self.row(agent) else {}
+        if env and run not in adopted_agents:
+            adopted_agents[run] = env
+
     def _forget_orphans(self, runs: dict[int, str]) -> None:
         """What was started in such a pane of others keeps the stamp when it loses its parent."""
         tops = [pid for pid, run in runs.items() if runs.get(self.rows[pid].ppid) != run]
@@ -121,6 +128,8 @@ class Table:
                 return False
             self.remember_own(number, run)
             server = own_servers.get((run, number), (None, None))[1]
+        if server is None:  # an agent's tmux has its variables, if no stamp
+            server = adopted_agents.get(run)
         return panes.is_from_others(run, mark, server, env)
 
     def row(self, process: ProcessId) -> system.Process | None:
