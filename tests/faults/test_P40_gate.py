@@ -287,6 +287,9 @@ def test_P42_a_person_in_a_pane_of_a_command_is_told_how_to_go_on(house: House) 
     assert "type sh, and then the command in the shell that this starts" in said
     out = house.root / "done"
     house.tmux("send-keys", "-t", "mine", "sh", "Enter")
+    # What is typed before it reads may be lost: bash has its own idea of the Enter key.
+    shows = ("display-message", "-p", "-t", "mine", "#{pane_current_command}")
+    eventually(lambda: house.tmux(*shows).strip() == "sh")
     line = f"{KNELL} kill luna; echo $? > {out}.new; mv {out}.new {out}"
     house.tmux("send-keys", "-t", "mine", line, "Enter")
     eventually(out.exists)

@@ -156,6 +156,16 @@ def test_a_run_whose_agent_has_no_row_is_no_agent(house: House, db: Path, verb: 
     changed(db, "UPDATE agents SET name = 'luna'")
 
 
+def test_a_run_whose_id_is_no_text_is_no_traceback(house: House, db: Path) -> None:
+    """Before, every command fell over it."""
+    [[id]] = sqlite3.connect(db).execute("SELECT id FROM runs").fetchall()
+    changed(db, "UPDATE runs SET id = x''")
+    done = house.run("kill", "--dry-run", "luna")
+    assert "Traceback" not in done.stderr
+    changed(db, f"UPDATE runs SET id = '{id}'")
+    assert house.run("list", "--names").stdout == "luna\n"
+
+
 def test_the_state_directory_is_a_file(house: House) -> None:
     house.env["KNELL_HOME"] = str(house.root / "file")
     (house.root / "file").touch()

@@ -181,6 +181,14 @@ def test_a_caller_that_ignores_dead_children_does_not_blind_the_keeper(house: Ho
     assert done.returncode == 7
 
 
+def test_a_caller_that_ignores_dead_children_may_use_tmux(house: House) -> None:
+    deaf = {"preexec_fn": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)}
+    words = ("--in", "tmux", "--tmux-server", "test", "--name", "luna", "--", "sleep", "100")
+    for verb in (("spawn", *words), ("screen", "luna"), ("kill", "luna")):
+        done = house.run(*verb, **deaf)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
 def test_a_caller_that_blocks_term_does_not_deafen_the_keeper(house: House) -> None:
     words, log = agent(house, "wait()")
     blocked = {signal.SIGTERM, signal.SIGCHLD}

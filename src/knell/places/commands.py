@@ -3,6 +3,7 @@
 On os.posix_spawn, because importing subprocess costs as much as four calls of tmux.
 """
 
+import contextlib
 import os
 import re
 import select
@@ -153,14 +154,19 @@ def _closing_inherited() -> list[FileAction]:
 
 
 def reaped(pid: int, deadline: float) -> int | None:
-    """The exit code of our child; None if it was not over by then and had to be killed."""
+    """The exit code of our child; None if it was not over by then and had to be killed; 0 if the
+    kernel has thrown it away, because whoever started us ignores SIGCHLD."""
     while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
+        try:
+            done, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            return 0
         if done:
             return os.waitstatus_to_exitcode(status)
         if time.monotonic() >= deadline:
             os.kill(pid, signal.SIGKILL)  # our own unreaped child: the number cannot be reused
-            os.waitpid(pid, 0)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
             return None
         pause(0.001)
 

@@ -192,7 +192,8 @@ def run_detached(command: Sequence[str], env: Mapping[str, str]) -> None:
     """Runs `knell COMMAND` detached: in a session of its own, without parent and terminal."""
     child = os.fork()
     if child:
-        os.waitpid(child, 0)
+        with suppress(ChildProcessError):  # whoever started us ignores SIGCHLD
+            os.waitpid(child, 0)
         return
     try:
         os.setsid()

@@ -256,7 +256,7 @@ def _newer_runs(db: sqlite3.Connection, path: str) -> list[str]:
     with suppress(OSError):
         names = os.listdir(os.path.join(os.path.dirname(path), "runs"))
     # Second, because a run is on record before it has a directory.
-    [[newest]] = db.execute("SELECT coalesce(max(id), '') FROM runs").fetchall()
+    [[newest]] = db.execute("SELECT CAST(coalesce(max(id), '') AS TEXT) FROM runs").fetchall()
     second = newest[:14]  # the names begin with the time; within a second they are in no order
     late = [name for name in names if name >= second and name[0].isdigit() and name != newest]
     if not late:

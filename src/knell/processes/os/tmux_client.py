@@ -244,11 +244,15 @@ def read_to_end(inlet: int, until: float, wake: int = -1) -> bytes | None:
 
 
 def exit_status(client: int, until: float) -> int:
-    """Of a client that has closed its output, and so is exiting; after that time it is killed."""
-    while time.monotonic() < until:
-        pid, status = os.waitpid(client, os.WNOHANG)
-        if pid:
-            return status
-        select.select([], [], [], AGAIN)
-    os.kill(client, 9)  # unless it has exited: then this changes nothing
-    return os.waitpid(client, 0)[1]
+    """Of a client that has closed its output, and so is exiting; after that time it is killed. The
+    kernel throws it away if whoever started us ignores SIGCHLD: then what it said must do."""
+    try:
+        while time.monotonic() < until:
+            pid, status = os.waitpid(client, os.WNOHANG)
+            if pid:
+                return status
+            select.select([], [], [], AGAIN)
+        os.kill(client, 9)  # unless it has exited: then this changes nothing
+        return os.waitpid(client, 0)[1]
+    except (ChildProcessError, ProcessLookupError):
+        return 0
