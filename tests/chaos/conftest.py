@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,5 +98,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     tally = session.config.stash[TALLY]
-    if version() and exitstatus == pytest.ExitCode.OK and is_complete(tally):
+    told: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+    if told is not None:  # one of several processes: the first one writes the page
+        told["tally"] = [dict(tally.faults), tally.promises]
+    elif version() and exitstatus == pytest.ExitCode.OK and is_complete(tally):
         write(tally)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """What one of several processes has counted; faults are counted by the reports of all."""
+    faults, promises = getattr(node, "workeroutput", {}).get("tally", ({}, {}))
+    node.config.stash[TALLY].add(faults, promises)

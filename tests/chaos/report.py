@@ -3,6 +3,7 @@
 import platform
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -28,12 +29,19 @@ class Tally:
         if promise not in known:
             known.append(promise)
 
+    def add(self, faults: Mapping[str, int], promises: Mapping[str, list[str]]) -> None:
+        """What another process of the same run has counted."""
+        self.faults.update(faults)
+        for file, known in promises.items():
+            for promise in known:
+                self.passed(file, promise)
+
 
 def page(tally: Tally) -> str:
     faults = "\n".join(f"| {name} | {count} |" for name, count in sorted(tally.faults.items()))
     promises = "\n".join(
         f"\n### {file.removeprefix('test_').replace('_', ' ')}\n\n"
-        + "\n".join(f"- {promise}" for promise in known)
+        + "\n".join(f"- {promise}" for promise in sorted(known))
         for file, known in sorted(tally.promises.items())
     )
     found = "\n".join(
