@@ -235,7 +235,7 @@ helper = os.fork()
 if not helper:
     os.setsid()
     os.execv(VENDOR, [VENDOR, "serve"])
-while b"serve" not in open(f"/proc/{helper}/cmdline", "rb").read():
+while not open(f"/proc/{helper}/cmdline", "rb").read().endswith(b"serve\\0"):  # not this text
     time.sleep(0.01)
 tell(helper)
 os.execv(VENDOR, [VENDOR, "chat"])
@@ -253,7 +253,7 @@ def test_R2_a_helper_that_another_session_uses_is_no_member(
     beside = house.process(str(program), other) if other else None
     pid, told = stranger(house, SESSION_AND_HELPER.replace("VENDOR", repr(str(program))))
     helper = int(told[0])
-    eventually(lambda: b"chat" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    eventually(lambda: Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"chat\0"))
     if beside:
         eventually(lambda: other.encode() in Path(f"/proc/{beside.pid}/cmdline").read_bytes())
     asked = target(pid, shared=((f"*{program.name} serve", program.name),))
