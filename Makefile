@@ -52,7 +52,7 @@ e2e: $(VENV)/.dev ## the real claude, codex, gemini and opencode against a stand
 # Another seed each time, printed at the top; make chaos SEED=7 repeats that of 7.
 chaos: export KNELL_CHAOS := $(if $(QUICK),short,long)
 chaos: export KNELL_CHAOS_SEED := $(or $(SEED),$(shell date +%s))
-chaos: $(VENV)/.dev ## break knell on purpose, for most of an hour; QUICK=1 for ten minutes, SEED=7 to repeat; writes docs/chaos.md
+chaos: $(VENV)/.dev ## break knell on purpose, for up to half an hour; QUICK=1 for less, SEED=7 to repeat; writes docs/chaos.md
 	@scripts/setup-system test
 	$(BIN)/python -m pytest -n 4 --dist worksteal --timeout 600 -o faulthandler_timeout=580 tests/chaos tests $(ARGS)
 
