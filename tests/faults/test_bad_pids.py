@@ -9,6 +9,7 @@ import pytest
 
 from complaints import FAILED, complaint
 from house import House, alive
+from knell.life.start.adopt import has_command_line
 from knell.processes.os import cgroup, system
 from knell.stores.records import process_text
 from needs import skip_without
@@ -85,6 +86,17 @@ def test_a_zombie_is_not_adopted(house: House) -> None:
     pid = sleeper(house)
     end(pid)  # and not reaped by us
     complaint(house.run("adopt", str(pid)), FAILED)
+
+
+def test_a_program_that_is_just_being_started_is_no_kernel_thread(house: House) -> None:
+    """After `Popen` has returned, the new program has no command line for a moment."""
+    for _ in range(20):
+        with subprocess.Popen(["sleep", "100"]) as process:
+            try:
+                assert has_command_line(house.knell.world, process.pid)
+                assert house.knell.world.processes.argv(process.pid) == ("sleep", "100")
+            finally:
+                process.kill()
 
 
 def test_what_another_run_owns_is_not_adopted(house: House) -> None:

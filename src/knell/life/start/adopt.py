@@ -19,6 +19,8 @@ from knell.life.base.take_in import take_in_journals
 from knell.life.start.confirm import free_name
 from knell.life.start.spawn import Spawned, new_run
 
+EXEC_TAKES = 2.0  # seconds that a program may take to start; usually less than a millisecond
+STEP = 0.01  # seconds between two looks
 NAME_ONE = "name the PID, the tmux pane (%3) or the tmux session of an agent that runs"
 
 
@@ -156,7 +158,7 @@ def check_adoptable(world: World, pid: int) -> None:
     if pid in (world.processes.me().pid, *world.processes.ancestors()):
         why = f"PID {pid} runs this command: ending it would end this command"
         raise Refused(why, NAME_ONE, code=Code.RUNS_THIS_COMMAND)
-    if world.processes.identify(pid) is not None and not world.processes.argv(pid):
+    if not has_command_line(world, pid):
         why = f"PID {pid} is a kernel thread or a zombie"
         raise Refused(why, NAME_ONE, code=Code.NEVER_AN_AGENT)
     stamp = world.processes.stamp(pid)
@@ -166,3 +168,17 @@ def check_adoptable(world: World, pid: int) -> None:
         if its or (stamp and stamp == run.id):
             why = f"PID {pid} already belongs to '{run.agent}'"
             raise Refused(why, f"knell show {run.agent}", code=Code.ALREADY_OURS)
+
+
+def has_command_line(world: World, pid: int) -> bool:
+    """False for kernel threads and zombies; True if the process has gone, which is told elsewhere.
+
+    A program that is being started has none for a moment, after `Popen` has returned its PID."""
+    for _ in range(round(EXEC_TAKES / STEP)):
+        process = world.processes.identify(pid)
+        if process is None or world.processes.argv(pid):
+            return True
+        if isinstance(world.processes.look(process), Gone):
+            return False
+        world.wait([process], STEP)
+    return False
