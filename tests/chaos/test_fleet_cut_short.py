@@ -97,7 +97,7 @@ class Play:
         env = {**host.env, **PACE}
         given = Words(str(CUTTER), args, env, str(host.root))
         silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        return Forked(preloaded(mcp=False), given, **silent), log
+        return Forked(preloaded("faces"), given, **silent), log
 
     def is_open(self, run: Run) -> bool:
         states = self.database.sql(

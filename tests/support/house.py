@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -22,7 +23,7 @@ from knell.api.habits import HABITS, OBEDIENT
 from knell.core.receipt import TargetResult
 from knell.life.start.spawn import Spawned
 from knell.wiring import RealWorld
-from preloaded import STREAMS, Forked, Preloaded, Words, fits
+from preloaded import STREAMS, Forked, Preloaded, Words, fits, needs
 
 T = TypeVar("T")
 PR_SET_CHILD_SUBREAPER = 36
@@ -92,11 +93,32 @@ def seen_by_psutil(pid: int) -> tuple[str, int]:
         return "X", 0
 
 
+def has_only_helpers() -> bool:
+    """Whether this process has no child but helpers and servers, and no helper has one.
+
+    Asks the kernel for the children of a few processes, where `descendants` reads all of them."""
+    if sys.platform != "linux":
+        return False
+    known = HELPERS | SERVERS
+    return all(child in known for one in (os.getpid(), *HELPERS) for child in children(one))
+
+
+def children(pid: int) -> list[int]:
+    """Zombies too; of a process that is gone, none."""
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, path.read_bytes().split())
+    return found
+
+
 def descendants(root: int = 0) -> list[int]:
     """Everything below that process, or this one, that is no zombie; zombies of ours are reaped."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+    if not root and has_only_helpers():
+        return []
     parents = {pid: found[1] for pid in pids() if (found := state_and_parent(pid))[0] not in "ZX"}
     mine: list[int] = []
     todo = [root or os.getpid()]
@@ -120,10 +142,16 @@ def told(pid: int) -> str:
     return GONE
 
 
+def comm_of(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return GONE
+
+
 @cache
-def preloaded(*, mcp: bool) -> Preloaded:
-    """The parent of commands, begun when it is asked for first."""
-    parent = Preloaded(mcp=mcp)
+def preloaded(needs: str = "verbs") -> Preloaded:
+    """The parent of commands that need so much, begun when it is asked for first."""
+    parent = Preloaded(needs)
     HELPERS.add(parent.process.pid)
     return parent
 
@@ -131,7 +159,16 @@ def preloaded(*, mcp: bool) -> Preloaded:
 def begin_script(path: Path, *args: str, **options: Any) -> Forked:
     """A Python file that uses knell, in a process of its own beside the test."""
     words = Words(str(path), args, dict(os.environ), str(path.parent))
-    return Forked(preloaded(mcp=False), words, **options)
+    return Forked(preloaded(), words, **options)
+
+
+@cache
+def empty_store() -> bytes:
+    """The database that knell makes where there is none. Making it takes longer than many tests."""
+    with tempfile.TemporaryDirectory(prefix="knell-") as home:
+        with Knell(home=home, env={"PATH": os.environ["PATH"], "HOME": home}) as knell:
+            knell.list()
+        return Path(home, "knell.db").read_bytes()
 
 
 class OpenKnell(Knell):
@@ -146,16 +183,26 @@ class OpenKnell(Knell):
         self._world = world
 
 
-class House:
-    """One KNELL_HOME with a private tmux server, and the command line run in it."""
+def private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
-    def __init__(self, root: Path) -> None:
+
+class House:
+    """One KNELL_HOME with a private tmux server, and the command line run in it.
+
+    `used`: there is an empty store already, as after the first command; else the next one makes it.
+    """
+
+    def __init__(self, root: Path, *, used: bool = True) -> None:
         self.root = root
         self.home = root / "home"
         self.state = root / "state"
         self.tmux_dir = root / "t"
         for path in (self.home, self.state, self.tmux_dir):
             path.mkdir(mode=0o700)
+        if used:
+            with open(self.state / "knell.db", "xb", opener=private) as file:
+                file.write(empty_store())
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -194,7 +241,7 @@ class House:
     def begin(self, *args: str, **options: Any) -> "Forked | subprocess.Popen[Any]":
         """`knell ARGS`, which runs beside the test."""
         env, cwd = options.pop("env", self.env), str(options.pop("cwd", self.root))
-        parent = preloaded(mcp=args[:1] == ("mcp",))
+        parent = preloaded(needs(args, env))
         if options.keys() <= {*STREAMS, "text"} and fits(env, {}) and parent.is_near():
             return Forked(parent, Words("", args, env, cwd), **options)
         argv = [sys.executable, "-m", "knell", *args]
@@ -207,9 +254,9 @@ class House:
         options.setdefault("env", self.env)
         options.setdefault("cwd", self.root)
         options.setdefault("timeout", 300)
-        parent = preloaded(mcp=args[:1] == ("mcp",))
-        if fits(options["env"], options) and parent.is_near():
-            env, cwd = dict(options["env"]), str(options["cwd"])
+        env, cwd = dict(options["env"]), str(options["cwd"])
+        parent = preloaded(needs(args, env))
+        if fits(env, options) and parent.is_near():
             return parent.run(args, env, cwd, options.get("input"), options["timeout"])
         return subprocess.run(
             [sys.executable, "-m", "knell", *args],
@@ -244,8 +291,11 @@ class House:
     def leave(self) -> None:
         """Ends every run, then the tmux servers."""
         if descendants():  # of the many tests that leave nothing, none pays for a store and a look
-            with contextlib.suppress(Exception):
-                self.kill("all", force=True)
+            with contextlib.suppress(Exception):  # by their names: `all` reads the whole machine
+                self.kill(*(view.name for view in self.knell.list()), force=True)
+            if any(comm_of(pid) != "tmux: server" for pid in descendants()):
+                with contextlib.suppress(Exception):
+                    self.kill("all", force=True)
         self.at_end.close()
         self.knell.close()
         for socket in self.tmux_dir.glob("tmux-*/*"):

@@ -32,6 +32,23 @@ PASSED_ON = ("PATH", "KNELL_PROCESSES")
 READ_AT_THE_START = ("PYTHON", "TZ", "LC_", "KNELL_RUN", "KNELL_TOKEN", "KNELL_AGENT", "COVERAGE")
 LAZY_MCP = ("anyio._backends._asyncio", "uvicorn.lifespan.on", "uvicorn.loops.auto",
             "uvicorn.protocols.http.auto")  # fmt: skip
+# What such a parent has imported, by what its commands need: the more, the longer each fork takes.
+WITHOUT = {
+    "verbs": (
+        ".keeper.",
+        "__main__",
+        ".mcp",
+        "knell.fleet",
+        ".faces.fleet",
+        ".top",
+        ".web",
+        ".http",
+    ),
+    "faces": (".keeper.", "__main__", ".mcp"),
+    "mcp": (".keeper.", "__main__"),
+}
+SCREENS = ("top", "web", "fleet", "orders")
+FAR = ("@", "--fleet", "--host")
 STREAMS = ("stdin", "stdout", "stderr")
 LARGEST_INPUT = 10_000  # characters; a pipe holds them all
 LAZY = ("datetime", "difflib", "ruamel.yaml", "shlex", "socket", "sqlite3", "subprocess", "tomllib")
@@ -48,16 +65,13 @@ class Words(NamedTuple):
 
 
 class Preloaded:
-    """A parent of commands in each process that runs tests; it ends when that process does.
+    """A parent of commands in each process that runs tests; it ends when that process does."""
 
-    One for `knell mcp` has the SDK as well, which takes longer to import than all the rest.
-    """
-
-    def __init__(self, *, mcp: bool = False) -> None:
+    def __init__(self, needs: str) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, __file__, *(["mcp"] if mcp else [])],
+                [sys.executable, __file__, needs],
                 stdin=theirs.fileno(),
                 env={
                     "LANG": "C.UTF-8",
@@ -196,6 +210,15 @@ class Forked:
         self.wait()
 
 
+def needs(args: tuple[str, ...], env: dict[str, str]) -> str:
+    """Which parent has all that these words may need."""
+    if args[:1] == ("mcp",):
+        return "mcp"
+    linked = os.path.exists(os.path.join(env.get("KNELL_HOME", ""), "fleet"))
+    far = any(word in arg for arg in args for word in FAR)
+    return "faces" if linked or far or args[:1] in [(verb,) for verb in SCREENS] else "verbs"
+
+
 def fits(env: dict[str, str], options: dict[str, Any]) -> bool:
     """Whether a forked command is the same as one that is started."""
     plain = options.keys() <= {"env", "cwd", "timeout", "input"} and "LANG" in env
@@ -241,20 +264,20 @@ def _talk(
 # -- the side that forks ---------------------------------------------------------------------------
 
 
-def preload(*, mcp: bool) -> None:
+def preload(needs: str) -> None:
     import knell
 
-    without = (".keeper.", "__main__") if mcp else (".mcp", ".keeper.", "__main__")
     for found in pkgutil.walk_packages(knell.__path__, "knell."):
-        if not any(word in found.name for word in without):
+        if not any(word in found.name for word in WITHOUT[needs]):
             importlib.import_module(found.name)
-    for name in (*LAZY, *(LAZY_MCP if mcp else ())):
+    for name in (*LAZY, *(LAZY_MCP if needs == "mcp" else ())):
         importlib.import_module(name)
+    gc.collect()
     gc.freeze()  # what is there already need not be looked at, and so copied, by each child
 
 
 def serve() -> None:
-    preload(mcp=sys.argv[1:] == ["mcp"])
+    preload(sys.argv[1])
     running: dict[int, tuple[int, socket.socket]] = {}  # pidfd → pid, and who asked
     line = socket.socket(fileno=0)
     while True:
