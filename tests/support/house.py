@@ -47,15 +47,19 @@ def pause(seconds: float) -> None:
 
 
 def eventually(fact: Callable[[], T], seconds: float = CEILING) -> T:
-    """What `fact` returns once it is true; fails when it never is."""
+    """What `fact` returns once it is true; fails when it never is.
+
+    A dear look is repeated less often: what is waited for needs the machine too."""
     until = time.monotonic() + seconds
     while True:
+        begun = time.monotonic()
         value = fact()
         if value:
             return value
-        if time.monotonic() > until:
+        now = time.monotonic()
+        if now > until:
             raise AssertionError(f"never came true: {fact}")
-        pause(0.005)
+        pause(min(max(0.005, 4 * (now - begun)), 0.1))
 
 
 def alive(pid: int) -> bool:
