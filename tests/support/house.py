@@ -192,21 +192,18 @@ def private(path: str, flags: int) -> int:
 
 
 class House:
-    """One KNELL_HOME with a private tmux server, and the command line run in it.
+    """One KNELL_HOME with a private tmux server, and the command line run in it. It has an empty
+    store, as after the first command."""
 
-    `used`: there is an empty store already, as after the first command; else the next one makes it.
-    """
-
-    def __init__(self, root: Path, *, used: bool = True) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
         self.home = root / "home"
         self.state = root / "state"
         self.tmux_dir = root / "t"
         for path in (self.home, self.state, self.tmux_dir):
             path.mkdir(mode=0o700)
-        if used:
-            with open(self.state / "knell.db", "xb", opener=private) as file:
-                file.write(empty_store())
+        with open(self.state / "knell.db", "xb", opener=private) as file:
+            file.write(empty_store())
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
