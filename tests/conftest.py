@@ -102,3 +102,9 @@ def house() -> Iterator[House]:
         open_house(Path(root)) as one,
     ):
         yield one
+
+
+@pytest.fixture
+def unused(house: House) -> None:
+    """The house is as before the first command: it has no store."""
+    (house.state / "knell.db").unlink()

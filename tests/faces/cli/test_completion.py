@@ -26,6 +26,7 @@ def completed(house: House, *words: str, shell: str = "bash") -> list[str]:
     return [line.partition(",")[2] for line in lines] if shell == "bash" else lines
 
 
+@pytest.mark.usefixtures("unused")
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_is_printed(house: House, shell: str) -> None:
     done = house.run("completion", shell)
@@ -154,6 +155,7 @@ def test_a_broken_store_completes_nothing_and_says_nothing(house: House) -> None
     assert completed(house, "kill", "lu") == []
 
 
+@pytest.mark.usefixtures("unused")
 def test_completing_starts_no_state(house: House) -> None:
     completed(house, "ki")
     assert not (Path(house.state) / "knell.db").exists()

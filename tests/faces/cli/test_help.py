@@ -21,6 +21,7 @@ def test_help_lists_every_verb_with_what_it_does(house: House) -> None:
         )
 
 
+@pytest.mark.usefixtures("unused")
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 @pytest.mark.parametrize("verb", [*VERBS, *ALIASES])
 def test_every_verb_has_help(house: House, verb: str, flag: str) -> None:

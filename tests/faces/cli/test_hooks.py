@@ -99,6 +99,7 @@ def test_a_file_of_ours_with_more_in_it_by_now_stays(house: House) -> None:
     assert json.loads(file.read_text()) == {"model": "opus"}
 
 
+@pytest.mark.usefixtures("unused")
 def test_a_dry_run_shows_the_difference_and_makes_none(house: House, settings: Path) -> None:
     shown = house.run("hooks", "install", "claude", "--dry-run")
     assert "would install" in shown.stdout

@@ -132,6 +132,7 @@ def test_dry_run_is_refused_where_it_would_be_ignored(house: House) -> None:
 # -- the list ------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("unused")
 def test_the_list_names_every_command_and_parameter(house: House) -> None:
     done = house.run("invoke", "--list")
     assert (done.returncode, done.stderr) == (0, "")

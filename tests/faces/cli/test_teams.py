@@ -17,6 +17,7 @@ SUBCOMMANDS = {
 ALL = [(verb, sub) for verb, subs in SUBCOMMANDS.items() for sub in subs]
 
 
+@pytest.mark.usefixtures("unused")
 @pytest.mark.parametrize(("verb", "sub"), ALL)
 def test_every_subcommand_has_help_and_json(house: House, verb: str, sub: str) -> None:
     for flag in ("--help", "-h"):

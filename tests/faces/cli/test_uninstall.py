@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from house import House, eventually
 
 
@@ -31,6 +33,7 @@ def test_a_dry_run_shows_and_changes_nothing(house: House) -> None:
     assert sorted(path for path in house.home.rglob("*")) == before
 
 
+@pytest.mark.usefixtures("unused")
 def test_everything_goes_and_what_is_others_stays(house: House) -> None:
     furnish(house)
     (house.state / "mine.txt").write_text("not knell's")
