@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from knell.api.results import AgentView
     from knell.core.fleet.order import FleetOrder
     from knell.core.ports.fleet import FleetEvent, HostView, LocalHost, OrderView
-    from knell.fleet.private_files import Credentials
 
 WAIT = 10.0  # seconds that a verb waits for the origin's answer
 EXPIRES = 3600.0  # seconds after which an order that nobody took is never carried out
@@ -74,11 +73,8 @@ class FleetVerbs(FleetSetupVerbs):
             if not path:
                 hint = "knell fleet join URL joins one; knell fleet init URL makes one"
                 raise FleetFailed("this machine is in no fleet", hint, code=Code.FLEET_OFF)
-            self._fleet = self._fleet_of(read_credentials(path))
+            self._fleet = PostgresFleet(read_credentials(path), self._known_hosts())
         return self._fleet
-
-    def _fleet_of(self, given: Credentials) -> PostgresFleet:
-        return PostgresFleet(given, self._known_hosts())
 
     def close(self) -> None:
         if self._fleet:
@@ -222,7 +218,7 @@ class FleetVerbs(FleetSetupVerbs):
         if who.agent:
             self._fleet = None
             host = read_credentials(files.link)
-            self._fleet = self._fleet_of(host)
+            self._fleet = PostgresFleet(host, self._known_hosts())
             return Signer(f"agent:{who.agent}:{who.run}", f"host:{host.name}", files.host_key)
         if not os.path.exists(files.operator):
             why = "this home has no operator's credentials for the fleet"
