@@ -1,5 +1,6 @@
 """Files of other programs: found, read, replaced whole and, when asked, deleted within one root."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Generator
@@ -85,25 +86,17 @@ class RealDisk:
 
     def touch(self, path: str) -> str:
         """Sets the file's time to now; makes it, but no directory. Returns why it cannot."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        try:
-            with open(os.open(path, flags, 0o600), "wb") as file:
-                os.utime(file.fileno())
-        except OSError as error:
-            return error.strerror or "refused"
-        return ""
+        return _change(path, os.utime)
 
     def write_at(self, path: str, offset: int, content: bytes) -> str:
         """Writes into a small file of ours, which it makes if missing; returns why it cannot."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        try:
-            with open(os.open(path, flags, 0o600), "wb", buffering=0) as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    return "it is no regular file"
-                os.pwrite(file.fileno(), content, offset)
-        except OSError as error:
-            return error.strerror or "refused"
-        return ""
+
+        def write(fd: int) -> None:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file")
+            os.pwrite(fd, content, offset)
+
+        return _change(path, write)
 
     def write_new(self, path: str, text: str) -> None:
         """Makes a small file unless there is one; that it cannot is no reason to stop."""
@@ -226,6 +219,16 @@ class RealDisk:
         self.make_directory(os.path.dirname(path))
         with _files(path) as files, files.locked(path):
             yield
+
+
+def _change(path: str, change: Callable[[int], None]) -> str:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with open(os.open(path, flags, 0o600), "wb", buffering=0) as file:
+            change(file.fileno())
+    except OSError as error:
+        return error.strerror or "refused"
+    return ""
 
 
 def _read(path: str, limit: int, *, end: bool = False) -> bytes | None:

@@ -32,7 +32,6 @@ class EndingStep(NamedTuple):
 
     name: str
     moment: Moment
-    applies: Callable[[World, Case], bool]  # asked of every ending, so it loads nothing
     function: str  # "module:name" below knell.life: takes cases, returns them with what came of it
     let_go: bool = False  # also for a run that is only taken off the books
 
@@ -44,81 +43,51 @@ def _has_registry(world: World, near: str) -> bool:
         return True  # the step says what is wrong with the file
 
 
-def _is_near_registry(world: World, case: Case) -> bool:
-    return _has_registry(world, case.agent.cwd)
-
-
-def _has_row(_: World, case: Case) -> bool:
-    return case.row is not None and case.ended
-
-
-def _uses_backend(_: World, case: Case) -> bool:
-    return SHARED in dict(case.agent.env)
-
-
-def _uses_or_is_backend(_: World, case: Case) -> bool:
-    return bool(case.agent.env) and shares(case.agent.env)
-
-
-def _asks_cleanup(_: World, case: Case) -> bool:
-    return bool(case.asked.cleanup) and case.ended
-
-
-def _finds_environments(world: World, case: Case) -> bool:
+def _has_environments(world: World) -> bool:
     """Also those of others: whoever should have forgotten one may have been killed before."""
     try:
-        return bool(os.listdir(os.path.join(world.home, ENVIRONMENTS))) and case.ended
+        return bool(os.listdir(os.path.join(world.home, ENVIRONMENTS)))
     except OSError:
         return False  # none was ever kept
 
 
-def _dissolves(_: World, case: Case) -> bool:
-    return case.way.dissolve and case.ended
-
-
-def _may_vanish(_: World, case: Case) -> bool:
-    return case.kind.may_vanish and case.ended
-
-
-def _may_revive(world: World, case: Case) -> bool:
-    return bool(case.kind.helpers and case.conversation.id) and _was_ended(world, case)
-
-
-def _may_have_daemon(world: World, case: Case) -> bool:
-    return bool(case.kind.helpers and case.kind.session_env) and _was_ended(world, case)
-
-
-def _was_ended(_: World, case: Case) -> bool:
+def _was_ended(case: Case) -> bool:
     return case.receipt is not None and case.receipt.result is Result.ENDED
 
 
 # Tasks are handed back, and the run's seat in a team is given up, by the transaction that records
 # the end (Store.end_all): no step could do that as safely.
 AFTERMATH = (
-    EndingStep(
-        "registry: announce", Moment.ALIVE, _is_near_registry, "registry.mirror:announce_endings",
-        let_go=True,
+    EndingStep("registry: announce", Moment.ALIVE, "registry.mirror:announce_endings", let_go=True),
+    EndingStep("backends: part", Moment.DEAD, "backends.reap:part_from_backends"),
+    EndingStep("daemon", Moment.DEAD, "end.daemon_work:end_daemon_work"),
+    EndingStep("conversation: put back", Moment.DEAD, "base.conversation_copy:put_back_lost"),
+    EndingStep("cleanup", Moment.DEAD, "end.cleanup:clean_up_after"),
+    EndingStep("registry: row", Moment.RECORDED, "registry.mirror:write_endings", let_go=True),
+    EndingStep("restart: forget", Moment.RECORDED, "base.restart_plans:forget_after", let_go=True),
+    EndingStep("backends: reap", Moment.RECORDED, "backends.reap:reap_after"),
+    EndingStep("team", Moment.RECORDED, "teams.team:dissolve_after"),
+    EndingStep("revival", Moment.RECORDED, "end.revival:end_revived"),
+    EndingStep("put away", Moment.RECORDED, "base.take_in:put_away_after"),
+)
+# Whether a step has something to do for a case: asked of every ending, so it loads nothing.
+APPLIES: dict[str, Callable[[World, Case], bool]] = {
+    "registry: announce": lambda world, case: _has_registry(world, case.agent.cwd),
+    "backends: part": lambda _, case: bool(case.agent.env) and shares(case.agent.env),
+    "daemon": lambda _, case: (
+        _was_ended(case) and bool(case.kind.session_env and case.kind.helpers)
     ),
-    EndingStep(
-        "backends: part", Moment.DEAD, _uses_or_is_backend, "backends.reap:part_from_backends"
+    "conversation: put back": lambda _, case: case.kind.may_vanish and case.ended,
+    "cleanup": lambda _, case: bool(case.asked.cleanup) and case.ended,
+    "registry: row": lambda _, case: case.row is not None and case.ended,
+    "restart: forget": lambda world, case: _has_environments(world) and case.ended,
+    "backends: reap": lambda _, case: SHARED in dict(case.agent.env),
+    "team": lambda _, case: case.way.dissolve and case.ended,
+    "revival": lambda _, case: (
+        _was_ended(case) and bool(case.kind.helpers and case.conversation.id)
     ),
-    EndingStep("daemon", Moment.DEAD, _may_have_daemon, "end.daemon_work:end_daemon_work"),
-    EndingStep(
-        "conversation: put back", Moment.DEAD, _may_vanish, "base.conversation_copy:put_back_lost"
-    ),
-    EndingStep("cleanup", Moment.DEAD, _asks_cleanup, "end.cleanup:clean_up_after"),
-    EndingStep(
-        "registry: row", Moment.RECORDED, _has_row, "registry.mirror:write_endings", let_go=True
-    ),
-    EndingStep(
-        "restart: forget", Moment.RECORDED, _finds_environments, "base.restart_plans:forget_after",
-        let_go=True,
-    ),
-    EndingStep("backends: reap", Moment.RECORDED, _uses_backend, "backends.reap:reap_after"),
-    EndingStep("team", Moment.RECORDED, _dissolves, "teams.team:dissolve_after"),
-    EndingStep("revival", Moment.RECORDED, _may_revive, "end.revival:end_revived"),
-    EndingStep("put away", Moment.RECORDED, _was_ended, "base.take_in:put_away_after"),
-)  # fmt: skip
+    "put away": lambda _, case: _was_ended(case),
+}
 
 
 class RoomSteps:
@@ -135,7 +104,7 @@ class RoomSteps:
         for step in self.aftermath if cases else ():
             if step.moment is not moment or (let_go and not step.let_go):
                 continue
-            meant = [case for case in cases if step.applies(self._world, case)]
+            meant = [case for case in cases if APPLIES[step.name](self._world, case)]
             if meant:
                 module, _, name = step.function.partition(":")
                 carry_out = getattr(import_module(f"knell.life.{module}"), name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from knell.api.far import FarAnswer, FleetPicture, words_for
 from knell.api.fleet_setup import FleetSetupVerbs
 from knell.core.codes import Code
 from knell.core.errors import BadRequest, FleetFailed, KnellError, NoSuchAgent, Refused
@@ -16,7 +17,12 @@ from knell.core.fleet.target import (
     far_target,
     meant_far,
 )
+from knell.fleet.link import Link
+from knell.fleet.postgres import OrderWish, PostgresFleet, Signer
 from knell.fleet.private_files import read_credentials
+from knell.fleet.wire import Wire, shown
+from knell.life.base.caller import asker
+from knell.life.look.far import far_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,27 +30,9 @@ if TYPE_CHECKING:
     from knell.api.results import AgentView
     from knell.core.fleet.order import FleetOrder
     from knell.core.ports.fleet import FleetEvent, HostView, LocalHost, OrderView
-    from knell.fleet.link import Link
-    from knell.fleet.postgres import PostgresFleet, Signer
-    from knell.fleet.private_files import Credentials
 
 WAIT = 10.0  # seconds that a verb waits for the origin's answer
 EXPIRES = 3600.0  # seconds after which an order that nobody took is never carried out
-
-
-class FarAnswer(NamedTuple):
-    """What one host said to an order; `order` is None while it is pending."""
-
-    asked: FleetOrder
-    order: OrderView | None
-
-
-class FleetPicture(NamedTuple):
-    """All hosts with their agents, as the database had them at one moment."""
-
-    hosts: tuple[HostView, ...]
-    agents: tuple[AgentView, ...]  # of other hosts than this one
-    orders: tuple[OrderView, ...]  # that are open
 
 
 class FleetStatus(NamedTuple):
@@ -72,8 +60,6 @@ class FleetVerbs(FleetSetupVerbs):
     def link(self, host: LocalHost, pace: Mapping[str, float] | None = None) -> Link:
         """The link of this host, to be stepped; `host` is what it publishes and obeys through."""
         self._check_operator()  # it carries out orders in the names of operators
-        from knell.fleet.link import Link
-
         return Link(read_credentials(self.files.link), self.files, host, pace or {})
 
     # -- looking -------------------------------------------------------------------------------
@@ -87,13 +73,8 @@ class FleetVerbs(FleetSetupVerbs):
             if not path:
                 hint = "knell fleet join URL joins one; knell fleet init URL makes one"
                 raise FleetFailed("this machine is in no fleet", hint, code=Code.FLEET_OFF)
-            self._fleet = self._fleet_of(read_credentials(path))
+            self._fleet = PostgresFleet(read_credentials(path), self._known_hosts())
         return self._fleet
-
-    def _fleet_of(self, given: Credentials) -> PostgresFleet:
-        from knell.fleet.postgres import PostgresFleet
-
-        return PostgresFleet(given, self._known_hosts())
 
     def close(self) -> None:
         if self._fleet:
@@ -101,28 +82,25 @@ class FleetVerbs(FleetSetupVerbs):
 
     def status(self) -> FleetStatus:
         """How this machine is in its fleet, and how the others are, as far as it may know."""
-        from knell.fleet.wire import shown
-
         files = self.files
-        mine = read_credentials(files.link) if os.path.exists(files.link) else None
-        operator = read_credentials(files.operator) if os.path.exists(files.operator) else None
-        if not mine and not operator:
+        given = {"host": files.link, "operator": files.operator}
+        mine = {what: read_credentials(at) for what, at in given.items() if os.path.exists(at)}
+        if not mine:
             return FleetStatus("this machine is in no fleet", "", "", "")
-        where = shown((mine or operator).conninfo)  # pyright: ignore[reportOptionalMemberAccess]
-        what = [f"host '{mine.name}'"] if mine else []
-        what += [f"operator '{operator.name}'"] if operator else []
-        names = (mine.name if mine else "", operator.name if operator else "")
+        where = shown(next(iter(mine.values())).conninfo)
+        what = " and ".join(f"{what} '{one.name}'" for what, one in mine.items())
+        host, operator = (mine[what].name if what in mine else "" for what in given)
         heard = self._heard()
-        said = f"{' and '.join(what)} of the fleet in {where}"
+        said = f"{what} of the fleet in {where}"
         try:
             if not operator:
                 self.database.call("SELECT knell.schema_of()")
                 said += "; only operators see the other hosts"
-                return FleetStatus(said, *names, "", heard_s=heard)
+                return FleetStatus(said, host, operator, "", heard_s=heard)
             room = self.database.room()
-            return FleetStatus(said, *names, "", tuple(self.hosts()), room, heard)
+            return FleetStatus(said, host, operator, "", tuple(self.hosts()), room, heard)
         except FleetFailed as error:
-            return FleetStatus(said, *names, error.whole, heard_s=heard)
+            return FleetStatus(said, host, operator, error.whole, heard_s=heard)
 
     def _heard(self) -> float | None:
         link, clock = self.store.link(), self._world.clock()
@@ -169,8 +147,6 @@ class FleetVerbs(FleetSetupVerbs):
 
     def hosts_of(self, name: str, *, seconds: float) -> list[str]:
         """The hosts on which an agent of that name lives; FleetFailed if that takes longer."""
-        from knell.fleet.wire import Wire
-
         wire = Wire(read_credentials(self.files.operator).conninfo, seconds, seconds)
         try:
             found = wire.call("SELECT knell.fleet_list($1)", {"name": name})
@@ -204,8 +180,6 @@ class FleetVerbs(FleetSetupVerbs):
         wait: float = WAIT, expires: float = EXPIRES,
     ) -> list[FarAnswer]:  # fmt: skip
         """Asks the hosts that the target means, and waits that long for their answers."""
-        from knell.fleet.postgres import OrderWish
-
         meant = far_target(target) if isinstance(target, str) else target
         who = self._signer()
         wish = OrderWish(verb, meant, dict(options), max(expires, wait))
@@ -217,8 +191,6 @@ class FleetVerbs(FleetSetupVerbs):
     ) -> list[FarAnswer | KnellError]:  # fmt: skip
         """Asks the hosts of these agents of other hosts, each for exactly that run, and waits that
         long for all of them. What was said of each, or why it was not asked for."""
-        from knell.fleet.postgres import OrderWish
-
         who = self._signer()
         asked: list[FleetOrder | KnellError] = []
         for one in agents:
@@ -242,14 +214,11 @@ class FleetVerbs(FleetSetupVerbs):
 
     def _signer(self) -> Signer:
         """The operator of this home; inside an agent, this host in the name of that agent."""
-        from knell.fleet.postgres import Signer
-        from knell.life.base.caller import asker
-
         who, files = asker(self._world), self.files
         if who.agent:
             self._fleet = None
             host = read_credentials(files.link)
-            self._fleet = self._fleet_of(host)
+            self._fleet = PostgresFleet(host, self._known_hosts())
             return Signer(f"agent:{who.agent}:{who.run}", f"host:{host.name}", files.host_key)
         if not os.path.exists(files.operator):
             why = "this home has no operator's credentials for the fleet"
@@ -276,14 +245,7 @@ def means(target: str | FarTarget, view: AgentView) -> bool:
     return target.what in words_for(view) and target.host in (view.host, EVERYWHERE)
 
 
-def words_for(view: AgentView) -> tuple[str, ...]:
-    """The targets that mean this agent on its host."""
-    return (view.name, "all", f"tag:{view.tag}", f"team:{view.team}")
-
-
 def far_views(rows: Iterable[object]) -> list[AgentView]:
-    from knell.life.look.far import far_view
-
     return [view for row in rows if (view := far_view(row))]
 
 

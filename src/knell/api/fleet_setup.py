@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
-from knell.core.errors import missing_extra
+from knell.core.authority import Deed
+from knell.fleet import address, setup
+from knell.fleet.keys import make_key, public_of
+from knell.fleet.known_hosts import KnownHosts
 from knell.fleet.private_files import read_credentials, trusted_keys
+from knell.life.base.authority import check_operator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knell.core.ports.fleet import FleetStore, Joined
-    from knell.fleet.known_hosts import KnownHosts
     from knell.fleet.private_files import FleetFiles
     from knell.fleet.schema import Schema
     from knell.wiring import RealWorld
@@ -22,7 +26,6 @@ class FleetSetupVerbs:
     """A part of `knell.fleet`."""
 
     def __init__(self, world: RealWorld) -> None:
-        check_fleet_packages()
         self._world = world
 
     @property
@@ -36,9 +39,6 @@ class FleetSetupVerbs:
 
     def _check_operator(self) -> None:
         """No agent decides whose orders this host obeys, or that it obeys none."""
-        from knell.core.authority import Deed
-        from knell.life.base.authority import check_operator
-
         check_operator(self._world, Deed.FLEET)
 
     # -- joining -------------------------------------------------------------------------------
@@ -47,15 +47,11 @@ class FleetSetupVerbs:
         """Makes the schema in a database, and this home its first operator. `url_file`: a file of
         mode 600 that holds the address, where it has a password."""
         self._check_operator()
-        from knell.fleet import address, setup
-
         where = address.where(url, url_file)
         return setup.init(where, self.files, operator or _user(self._world))
 
     def upgrade(self, url: str = "", *, url_file: str = "") -> Schema:
         self._check_operator()
-        from knell.fleet import address, setup
-
         return setup.upgrade(address.where(url, url_file))
 
     def join(
@@ -66,8 +62,6 @@ class FleetSetupVerbs:
         """Makes this home a host of the fleet, or with `operator` an operator's. `certificate`:
         makes only the role, for a machine that has a certificate for it."""
         self._check_operator()
-        from knell.fleet import address, setup
-
         if from_file:
             given = read_credentials(from_file)
             joined = setup.take_credentials(self.files, given, tuple(trust))
@@ -86,8 +80,6 @@ class FleetSetupVerbs:
     ) -> dict[str, Any]:
         """Drops old events by whole months, closed orders, and agents that ended long ago."""
         self._check_operator()
-        from knell.fleet import address, setup
-
         return setup.prune(address.where(url, url_file), days, dry_run=dry_run)
 
     def leave(self) -> tuple[str, str]:
@@ -97,10 +89,8 @@ class FleetSetupVerbs:
         if not os.path.exists(self.files.link):
             self.store.leave()
             return "", ""
-        from knell.fleet.setup import tell_leaving
-
         given = read_credentials(self.files.link)
-        untold = tell_leaving(given)
+        untold = setup.tell_leaving(given)
         os.unlink(self.files.link)
         self.store.leave()
         return given.name, untold
@@ -108,8 +98,6 @@ class FleetSetupVerbs:
     def remove(self, host: str, url: str = "", *, url_file: str = "") -> int:
         """Takes a host out that will not come back; how many orders to it are called off."""
         self._check_operator()
-        from knell.fleet import address, setup
-
         return setup.remove(address.where(url, url_file), host)
 
     # -- keys ----------------------------------------------------------------------------------
@@ -117,14 +105,10 @@ class FleetSetupVerbs:
     def new_key(self) -> str:
         """The operator's public key of this home; made if there is none."""
         self._check_operator()
-        from knell.fleet.keys import make_key
-
         return make_key(self.files.operator_key)
 
     def keys(self) -> list[tuple[str, str, str]]:
         """(operator, host or trusted …, name, public key) of all that this home has."""
-        from knell.fleet.keys import public_of
-
         own = (("own operator", self.files.operator_key), ("own host", self.files.host_key))
         mine = [(what, "", public_of(path)) for what, path in own if os.path.exists(path)]
         trusted = trusted_keys(self.files.trusted)
@@ -136,16 +120,12 @@ class FleetSetupVerbs:
     def trust(self, key: str, *, name: str = "", host: str = "") -> bool:
         """Obeys orders that this key signs; with `host`, those of agents of that host."""
         self._check_operator()
-        from knell.fleet.setup import add_trust, name_of_key
-
-        name = host or name or name_of_key(key)
-        return add_trust(self.files, "host" if host else "operator", name, key)
+        name = host or name or setup.name_of_key(key)
+        return setup.add_trust(self.files, "host" if host else "operator", name, key)
 
     def distrust(self, key: str) -> bool:
         self._check_operator()
-        from knell.fleet.setup import drop_trust
-
-        return drop_trust(self.files, key)
+        return setup.drop_trust(self.files, key)
 
     def pin(self, host: str, key: str) -> bool:
         """Takes this key for that host's, whose answers it proves; whether that is new."""
@@ -158,20 +138,9 @@ class FleetSetupVerbs:
         return self._known_hosts().forget(host)
 
     def _known_hosts(self) -> KnownHosts:
-        from knell.fleet.known_hosts import KnownHosts
-
         return KnownHosts(self.files.known_hosts)
 
 
 def _user(world: RealWorld) -> str:
-    import re
-
     name = world.env.get("USER") or world.env.get("LOGNAME") or "operator"
     return re.sub(r"[^A-Za-z0-9._-]", "-", name).strip("-.") or "operator"
-
-
-def check_fleet_packages() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("psycopg") is None or find_spec("cryptography") is None:
-        raise missing_extra("the fleet", ["psycopg", "cryptography"], "fleet")

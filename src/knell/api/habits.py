@@ -25,10 +25,9 @@ def ready():
 def child(habit, *, session=False, group=False, environment=None, orphan=False):
     "Starts a bounded child; `orphan` forks twice so that it loses its parent."
     source = 'import os, signal, sys, time\\nsignal.alarm({BOUND})\\n' + habit
-    if orphan:
-        if os.fork():
-            os.wait()
-            return
+    if orphan and os.fork():
+        os.wait()
+        return
     if os.fork():
         if orphan:
             os._exit(0)
@@ -40,7 +39,7 @@ def child(habit, *, session=False, group=False, environment=None, orphan=False):
     env = dict(os.environ) if environment is None else environment
     os.execve(sys.executable, [sys.executable, "-S", "-c", source], env)
 
-SLEEP = "time.sleep(BOUND)".replace("BOUND", "{BOUND}")
+SLEEP = "time.sleep({BOUND})"
 DEAF = "[signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]\\n" + SLEEP
 
 def sleep():

@@ -4,6 +4,8 @@ from __future__ import annotations  # the records of the results are not worth t
 
 from typing import TYPE_CHECKING
 
+from knell.api.verbs import check_packages
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -37,9 +39,10 @@ class LiveVerbs:
     @property
     def fleet(self) -> FleetVerbs:
         """Other hosts: who is there, and orders to them. Needs the extra `fleet`."""
-        from knell.api.fleet import FleetVerbs
-
         if self._fleet is None:
+            check_packages("the fleet", ["psycopg", "cryptography"], "fleet")
+            from knell.api.fleet import FleetVerbs
+
             self._fleet = FleetVerbs(self._world)
         return self._fleet
 

@@ -13,15 +13,20 @@ if TYPE_CHECKING:
     from knell.wiring import RealWorld
 
 
-def check_mcp_package() -> None:
-    """Without it, knell's MCP server does not start, and an agent would look for it in vain."""
+def check_packages(what: str, names: Sequence[str], extra: str) -> None:
+    """BadRequest if the plain install does not have all of them."""
     from importlib.util import find_spec
 
-    found = find_spec("mcp")
-    if found is None or found.origin is None:  # a folder of that name is no package
+    found = map(find_spec, names)
+    if not all(one and one.origin for one in found):  # a folder of that name is no package
         from knell.core.errors import missing_extra
 
-        raise missing_extra("knell mcp", ["mcp"], "mcp")
+        raise missing_extra(what, names, extra)
+
+
+def check_mcp_package() -> None:
+    """Without it, knell's MCP server does not start, and an agent would look for it in vain."""
+    check_packages("knell mcp", ["mcp"], "mcp")
 
 
 class StartAndWatchVerbs:

@@ -129,7 +129,9 @@ def decide(
     if who.doubt:
         why = f"it is not proven who asks: {who.doubt}"
         return Refusal(Code.CALLER_UNPROVEN, why, who.way_out or PROVE)
-    if who.elsewhere and (deed in _BEYOND or _is_strange(deed, subjects)):
+    # Whether it would clean up what no agent of its KNELL_HOME made.
+    strange = deed is Deed.CLEAN_UP and any(one.relation is Relation.STRANGE for one in subjects)
+    if who.elsewhere and (deed in _BEYOND or strange):
         return _beyond(deed, subjects)
     if not who.runs:
         return None if confirmed or deed is not Deed.END else _ended_leader(subjects)
@@ -140,11 +142,6 @@ def decide(
     many = _several(deed, subjects, groups) if not confirmed else None
     refusals = (_refusal(who, deed, one) for one in subjects)
     return many or next((refusal for refusal in refusals if refusal), None)
-
-
-def _is_strange(deed: Deed, subjects: Sequence[Subject]) -> bool:
-    """Whether it would clean up what no agent of its KNELL_HOME made."""
-    return deed is Deed.CLEAN_UP and any(one.relation is Relation.STRANGE for one in subjects)
 
 
 def _beyond(deed: Deed, subjects: Sequence[Subject]) -> Refusal | None:

@@ -70,11 +70,8 @@ def recorded_conversation(agent: Agent) -> KnownConversation:
 
 def in_conversation(agent: Agent, known: KnownConversation) -> Agent:
     """The agent with that conversation on its record."""
-    return agent._replace(
-        conversation=known.id,
-        conversation_source=known.source if known.id else "",
-        conversation_since=known.since if known.id else "",
-    )
+    id, source, since = known if known.id else NOTHING_KNOWN
+    return agent._replace(conversation=id, conversation_source=source, conversation_since=since)
 
 
 def given_conversation(agent: Agent, id: str, at: str) -> Agent:

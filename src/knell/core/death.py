@@ -192,18 +192,11 @@ def _bystanders(verdict: _Verdict, journal: Journal, scene: Facts) -> tuple[str,
 
 
 def _left(journal: Journal) -> tuple[Left, ...]:
-    ended = {one.pid: one for one in journal.processes}
-    alive = {one.pid: one for one in journal.survivors}
-    kept = {one.pid for one in journal.kept}
-    found: list[Left] = []
-    for pid in journal.left:
-        if pid in ended:
-            found.append(Left(pid, ended[pid].command, ended[pid].ended_by))
-        elif pid in alive:
-            found.append(Left(pid, alive[pid].command, "still there"))
-        elif pid not in kept:
-            found.append(Left(pid, "?", "unknown"))
-    return tuple(found)
+    alive = {one.pid: Left(one.pid, one.command, "still there") for one in journal.survivors}
+    ended = {one.pid: Left(one.pid, one.command, one.ended_by) for one in journal.processes}
+    known, kept = {**alive, **ended}, {one.pid for one in journal.kept}
+    unkept = (pid for pid in journal.left if pid in known or pid not in kept)
+    return tuple(known.get(pid, Left(pid, "?", "unknown")) for pid in unkept)
 
 
 # -- words -------------------------------------------------------------------------------------

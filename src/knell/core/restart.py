@@ -56,35 +56,29 @@ def supersedes(plan: RestartPlan, known: RestartPlan) -> bool:
 class KnownError(NamedTuple):
     """What an agent's last words say about its end."""
 
-    name: str
-    permanent: bool
+    name: str  # the orchestrator's own word
+    looks: str = ""  # a regex of what programs write when it happens
+    permanent: bool = False
     most: int = MOST
 
 
-# The orchestrator's own words, and what programs write when it happens.
-_ERRORS = {
-    KnownError("git_conflict", permanent=True): r"\bCONFLICT \(|Automatic merge failed",
-    KnownError("syntax_error", permanent=True): r"\bSyntaxError\b",
-    KnownError("spec_not_found", permanent=True): r"[Ss]pec(ification)? not found",
-    KnownError("invalid_configuration", permanent=True): r"[Ii]nvalid (config|API key)",
-    KnownError("database_lock", permanent=False): r"database is locked",
-    KnownError("network_timeout", permanent=False): (
-        r"ETIMEDOUT|ECONNRESET|[Cc]onnection (timed out|reset|refused)"
-    ),
-    KnownError("resource_exhaustion", permanent=False, most=2): (
-        r"[Oo]ut of memory|ENOMEM|No space left"
-    ),
-    KnownError("timeout", permanent=False, most=2): r"[Tt]imed out",
-}
-TEMPORARY = KnownError("temporary_error", permanent=False)
+_ERRORS = (
+    KnownError("git_conflict", r"\bCONFLICT \(|Automatic merge failed", permanent=True),
+    KnownError("syntax_error", r"\bSyntaxError\b", permanent=True),
+    KnownError("spec_not_found", r"[Ss]pec(ification)? not found", permanent=True),
+    KnownError("invalid_configuration", r"[Ii]nvalid (config|API key)", permanent=True),
+    KnownError("database_lock", r"database is locked"),
+    KnownError("network_timeout", r"ETIMEDOUT|ECONNRESET|[Cc]onnection (timed out|reset|refused)"),
+    KnownError("resource_exhaustion", r"[Oo]ut of memory|ENOMEM|No space left", most=2),
+    KnownError("timeout", r"[Tt]imed out", most=2),
+)
+TEMPORARY = KnownError("temporary_error")
 
 
 def error_in(words: str) -> KnownError:
     """The first known error in an error message or in the last lines of a screen."""
-    for error, looks in _ERRORS.items():
-        if re.search(rf"\b{error.name}\b|{looks}", words):
-            return error
-    return TEMPORARY
+    found = (one for one in _ERRORS if re.search(rf"\b{one.name}\b|{one.looks}", words))
+    return next(found, TEMPORARY)
 
 
 # -- the decision ----------------------------------------------------------------------------------

@@ -144,15 +144,10 @@ def seen_ending(run: Run, journal: "Journal") -> Ending:
     if journal.cause == "signal":
         return Ending(Outcome.TERMINATED, "unknown", "keeper_signalled", "", code, number)
     if journal.cause == "exit":
-        clean = code == 0
-        return Ending(
-            Outcome.COMPLETED if clean else Outcome.FAILED,
-            "agent",
-            "exited" if clean else "crashed",
-            "" if number is None else f"signal {number}",
-            code,
-            number,
-        )
+        clean, not_clean = (Outcome.COMPLETED, "exited"), (Outcome.FAILED, "crashed")
+        outcome, reason = clean if code == 0 else not_clean
+        signal = "" if number is None else f"signal {number}"
+        return Ending(outcome, "agent", reason, signal, code, number)
     return Ending(Outcome.LOST, "unknown", "lost", "gone while knell was not looking")
 
 

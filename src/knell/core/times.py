@@ -4,17 +4,23 @@ from datetime import UTC, datetime, timedelta
 
 
 def parsed_time(at: str) -> datetime | None:
-    """A time as the store has it; None where it has none."""
+    """A time as the store has it; None where it has none. Without a zone it is UTC, as SQLite
+    writes it."""
     try:
-        return datetime.fromisoformat(at)
+        then = datetime.fromisoformat(at)
     except ValueError:
         return None
+    return then if then.tzinfo else then.replace(tzinfo=UTC)
+
+
+def seconds_since_1970(at: str) -> float | None:
+    then = parsed_time(at)
+    return then.timestamp() if then else None
 
 
 def seconds_of(at: str) -> float:
     """Seconds after 1970; 0 where the store has no time."""
-    then = parsed_time(at)
-    return then.timestamp() if then else 0.0
+    return seconds_since_1970(at) or 0.0
 
 
 def whole_seconds(at: str, later: float = 0) -> str | None:

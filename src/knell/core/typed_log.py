@@ -67,11 +67,7 @@ def follow(
         heard = line.at
         command = _command(line)
         if command in log.begins:
-            begun = [
-                chat.id
-                for chat in chats
-                if line.at - EARLY <= chat.began <= line.at + BEGINS and chat.id not in others
-            ]
+            begun = [one.id for one in chats if _begun_by(line, one) and one.id not in others]
             now = Followed(begun[0] if len(begun) == 1 else "", line.at)
         elif command in log.moves:
             now = Followed("", line.at)
@@ -85,20 +81,23 @@ def _command(line: TypedLine) -> str:
     return line.text.split(maxsplit=1)[0] if line.text.startswith("/") else ""
 
 
+def _begun_by(line: TypedLine, chat: Chat) -> bool:
+    return line.at - EARLY <= chat.began <= line.at + BEGINS
+
+
 def _unlogged(
     log: TypedLog, current: str, typed: Sequence[TypedLine], chats: Sequence[Chat]
 ) -> Iterator[float]:
     """When something was said or begun in another conversation that no line of the log is about."""
     logging = {line.process for line in typed}
-    begins = [line.at for line in typed if _command(line) in log.begins]
+    begins = [line for line in typed if _command(line) in log.begins]
     for chat in chats:
         if chat.id == current:
             continue
         yield from (
             said.at for said in chat.said if not any(_is_same(line, said) for line in typed)
         )
-        by_command = any(at - EARLY <= chat.began <= at + BEGINS for at in begins)
-        if chat.id not in logging and not by_command:
+        if chat.id not in logging and not any(_begun_by(line, chat) for line in begins):
             yield chat.began
 
 

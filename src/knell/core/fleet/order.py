@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from knell.core.codes import Code
+from knell.core.json_lines import object_in
+from knell.core.receipt import record_from_json
 
 FORM = 1  # of the text that is signed
 LONGEST = 1_000_000  # characters of an order
@@ -53,30 +55,19 @@ class OrderRefusal(NamedTuple):
     why: str
 
 
-_TEXTS = ("id", "fleet", "host", "boot", "verb", "target", "by", "signer", "key")
-
-
 def order_from_text(text: str) -> FleetOrder | OrderRefusal:
     """The order that this text is. It comes from outside, so nothing in it is believed."""
     wrong = OrderRefusal(Code.ORDER_UNREADABLE, "the order cannot be read")
+    fields = object_in(text if len(text) <= LONGEST else None)
+    if fields.get("form") != FORM or fields.keys() != {"form", *FleetOrder._fields}:
+        return wrong
+    times = (fields["issued_at"], fields["expires_at"])
+    if canonical(fields) != text or not all(map(_is_time, times)):
+        return wrong
     try:
-        found = json.loads(text) if len(text) <= LONGEST else None
-    except (ValueError, RecursionError):
+        return cast("FleetOrder", record_from_json(FleetOrder, fields))
+    except ValueError:
         return wrong
-    if not isinstance(found, dict) or found.get("form") != FORM:  # pyright: ignore[reportUnknownMemberType]
-        return wrong
-    fields = cast("dict[str, Any]", found)
-    if canonical(fields) != text or fields.keys() != {"form", *FleetOrder._fields}:
-        return wrong
-    del fields["form"]
-    numbers = (fields["issued_at"], fields["expires_at"])
-    if not all(isinstance(fields[name], str) for name in _TEXTS) or not all(map(_is_time, numbers)):
-        return wrong
-    runs: object = fields["runs"]
-    if not isinstance(runs, list) or not isinstance(fields["options"], dict):
-        return wrong
-    fields["runs"] = tuple(str(one) for one in cast("list[object]", runs))
-    return FleetOrder(**fields)
 
 
 def _is_time(value: object) -> bool:

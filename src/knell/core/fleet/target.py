@@ -69,12 +69,11 @@ def meant_far(targets: Sequence[str]) -> list[str | FarTarget]:
     """What targets of a look mean on other hosts; a session, a pane or an id is of this one."""
     if not targets:
         return [""]
-    wide = [one for one in targets if not is_far(one)]
-    kinds = ("tag", "team")
-    wide = [one for one in wide if ":" not in one or one.partition(":")[0] in kinds]
+    wide = [one for one in targets if ":" not in one or one.partition(":")[0] in ("tag", "team")]
     return [
-        *(far_target(one) for one in targets if is_far(one)),
-        *(FarTarget(one, EVERYWHERE) for one in wide),
+        far_target(one) if is_far(one) else FarTarget(one, EVERYWHERE)
+        for one in targets
+        if is_far(one) or one in wide
     ]
 
 

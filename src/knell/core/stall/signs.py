@@ -1,10 +1,10 @@
 """Signs of life: what a look at a run can show."""
 
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
 from knell.core.run import Run
+from knell.core.times import seconds_since_1970
 
 TICKS = 100.0  # a second, the unit in which the kernel gives start times
 
@@ -101,15 +101,6 @@ def start_time(run: Run) -> StartTime:
     if at is None or run.process is None or run.keeper is None:
         return StartTime(0.0, 0.0)
     return StartTime(at, run.process.start / TICKS)
-
-
-def seconds_since_1970(time: str) -> float | None:
-    """A time without a zone is UTC, as SQLite writes it. None if the text is no time."""
-    try:
-        at = datetime.fromisoformat(time)
-    except ValueError:
-        return None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 class Vital(NamedTuple):

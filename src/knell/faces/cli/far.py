@@ -15,7 +15,7 @@ from knell.faces.exits import Exit
 from knell.faces.far import answers as far_answers
 
 if TYPE_CHECKING:
-    from knell.api.fleet import FarAnswer
+    from knell.api.far import FarAnswer
 
 NAMED = 12  # agents that a question names one by one; more are counted
 HERE_ONLY = ("session", "force_no_yaml", "strict_pane", "registry")  # options that no order has

@@ -11,7 +11,7 @@ from knell.core.receipt import Receipt, receipt_from_json
 from knell.faces.text.endings import Line, receipt_lines
 
 if TYPE_CHECKING:
-    from knell.api.fleet import FarAnswer
+    from knell.api.far import FarAnswer
     from knell.core.fleet.order import FleetOrder
     from knell.core.ports.fleet import OrderView
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from knell.api import Knell
-from knell.api.fleet import FarAnswer
+from knell.api.far import FarAnswer
 from knell.api.results import AgentView, Receipt
 from knell.core.errors import KnellError
 from knell.core.fleet.target import checked_far_agent

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from knell.api import Knell
-from knell.api.fleet import FleetPicture, words_for
+from knell.api.far import FleetPicture, words_for
 from knell.api.results import AgentView, Receipt
 from knell.core.codes import Code
 from knell.core.errors import FleetFailed, KnellError

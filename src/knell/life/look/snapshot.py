@@ -11,8 +11,9 @@ from knell.core.ports.store import Event
 from knell.core.ports.world import World
 from knell.core.process import Alive, Unknown
 from knell.core.run import Orphan, State
-from knell.core.stall.signs import Clock, seconds_since_1970
+from knell.core.stall.signs import Clock
 from knell.core.stall.verdict import Judgement
+from knell.core.times import seconds_since_1970
 from knell.core.watch_report import Drift
 from knell.life.base.members import living_orphans
 from knell.life.look.list import (

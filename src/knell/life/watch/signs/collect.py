@@ -18,9 +18,9 @@ from knell.core.stall.signs import (
     SignRecord,
     Traffic,
     Turn,
-    seconds_since_1970,
     start_time,
 )
+from knell.core.times import seconds_since_1970
 from knell.life.watch.signs.conversation import ConversationReader
 from knell.life.watch.signs.screen import ScreenReader
 
