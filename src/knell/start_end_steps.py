@@ -102,7 +102,7 @@ AFTERMATH = (
     EndingStep(
         "backends: part", Moment.DEAD, _uses_or_is_backend, "backends.reap:part_from_backends"
     ),
-    EndingStep("daemon", Moment.DEAD, _may_have_daemon, "end.daemon_work:end_daemon_work"),
+    EndingStep("daemon", Moment.DEAD, _may_have_daemon, "end.vendors:end_daemon_work"),
     EndingStep(
         "conversation: put back", Moment.DEAD, _may_vanish, "base.conversation_copy:put_back_lost"
     ),
@@ -116,7 +116,7 @@ AFTERMATH = (
     ),
     EndingStep("backends: reap", Moment.RECORDED, _uses_backend, "backends.reap:reap_after"),
     EndingStep("team", Moment.RECORDED, _dissolves, "teams.team:dissolve_after"),
-    EndingStep("revival", Moment.RECORDED, _may_revive, "end.revival:end_revived"),
+    EndingStep("revival", Moment.RECORDED, _may_revive, "end.vendors:end_revived"),
     EndingStep("put away", Moment.RECORDED, _was_ended, "base.take_in:put_away_after"),
 )  # fmt: skip
 
