@@ -43,24 +43,23 @@ def clean_up_after(world: World, cases: list[Case]) -> list[Case]:
 
 
 def clean_up_ended(
-    world: World, result: TargetResult, ended: Sequence[Run], mode: Cleanup, *, dry_run: bool
-) -> TargetResult:
-    """Cleans up after the runs of a target that had ended before the cleanup was asked for."""
-    runs = {run.id: run for run in ended}
-    done: list[Receipt] = []
-    for receipt in result.receipts:
+    world: World, results: list[TargetResult], over: Sequence[Run], mode: Cleanup, *, dry_run: bool
+) -> list[TargetResult]:
+    """Cleans up after the runs that had ended before the cleanup was asked for."""
+    runs = {run.id: run for run in over if run.host == world.host}
+
+    def cleaned(receipt: Receipt) -> Receipt:
         run = runs.get(receipt.run) if receipt.result is Result.ALREADY_ENDED else None
         agent = world.store.runs.agent(run.agent) if run else None
         if run is None or agent is None:
-            done.append(receipt)
-            continue
+            return receipt
         cleaning = (preview_cleaning if dry_run else clean_up)(world, run, agent, mode)
-        done.append(receipt._replace(worktree=cleaning.worktree, cleaning=cleaning))
-        known = None if dry_run else world.store.endings.receipt(run.id)
-        if known:
+        if not dry_run and (known := world.store.endings.receipt(run.id)):
             more = known._replace(worktree=cleaning.worktree, cleaning=cleaning)
             world.store.endings.amend([more])
-    return result._replace(receipts=tuple(done))
+        return receipt._replace(worktree=cleaning.worktree, cleaning=cleaning)
+
+    return [one._replace(receipts=tuple(map(cleaned, one.receipts))) for one in results]
 
 
 def clean_up(
@@ -159,7 +158,8 @@ def _look(world: World, run: Run, agent: Agent) -> Scene:
     session = session_dir(world, run.id)
     if os.path.dirname(session) != _sessions(world) or not os.path.lexists(session):
         session = ""
-    paths = [path for path in (session, _top(tree)) if path]
+    top = tree.top if isinstance(tree, Tree) else ""
+    paths = [path for path in (session, top) if path]
     return Scene(run, agent, tree, session, world.processes.open_files(paths))
 
 
@@ -169,10 +169,6 @@ def _tree(world: World, cwd: str) -> Tree | Unknown | None:
         # Whoever put the link there chose what would be deleted.
         return Unknown(f"a link leads from there to {real}")
     return world.worktrees().describe(cwd, raw=True)
-
-
-def _top(tree: Tree | Unknown | None) -> str:
-    return tree.top if isinstance(tree, Tree) else ""
 
 
 def _clean_worktree(world: World, scene: Scene, mode: Cleanup) -> Cleaning:

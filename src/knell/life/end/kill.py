@@ -73,7 +73,13 @@ def kill(world: "World", wish: KillWish, who: Caller | None = None) -> list[Targ
         ends = end_or_preview(world, meant.orphans, way, dry_run=wish.dry_run)
         by_orphan = {(orphan.run, orphan.process.pid): receipt for orphan, receipt in ends}
     results = crowd.results(meant, ended, by_orphan)
-    return clean_up_ended(world, results, meant.over, wish) if wish.cleanup else results
+    if not wish.cleanup:
+        return results
+    from knell.core.worktree import Cleanup
+    from knell.life.end.cleanup import clean_up_ended
+
+    mode = Cleanup(wish.cleanup)
+    return clean_up_ended(world, results, meant.over, mode, dry_run=wish.dry_run)
 
 
 def check_meant(
@@ -100,18 +106,6 @@ def check_meant(
 def comes_back(crowd: Crowd, run: Run) -> bool:
     agent = crowd.agents.get(run.agent)
     return agent is not None and agent.restart > 0
-
-
-def clean_up_ended(
-    world: "World", results: list[TargetResult], over: Sequence[Run], wish: KillWish
-) -> list[TargetResult]:
-    """Cleans up after runs that had ended before it was asked for."""
-    from knell.core.worktree import Cleanup
-    from knell.life.end import cleanup
-
-    here = [run for run in over if run.host == world.host]
-    mode, dry_run = Cleanup(wish.cleanup), wish.dry_run
-    return [cleanup.clean_up_ended(world, one, here, mode, dry_run=dry_run) for one in results]
 
 
 def call_off_restarts(crowd: Crowd, over: Sequence[Run], who: Caller) -> None:

@@ -18,7 +18,6 @@ from knell.core.errors import (
 )
 from knell.core.kind import Kind
 from knell.core.ports.world import World
-from knell.core.process import Gone
 from knell.core.run import Place, Run, State
 from knell.life.base.authority import check_agents, check_may_continue
 from knell.life.base.caller import caller
@@ -27,6 +26,7 @@ from knell.life.base.conversation import find_conversation, root_in
 from knell.life.base.conversation_copy import put_back_any
 from knell.life.base.conversation_users import conversation_user
 from knell.life.base.known_conversation import learn_conversation
+from knell.life.base.members import living_of
 from knell.life.base.take_in import take_in_journals
 from knell.life.base.targets import Crowd, Picture
 from knell.life.start.confirm import free_name
@@ -131,10 +131,7 @@ def find_ended_agent(world: World, name: str) -> tuple[Agent, Place]:
 
 def runs_on(world: World, run: Run) -> bool:
     """Whether it lives, or was taken off the books and its agent runs on."""
-    archived = [
-        o.process for o in world.store.runs.orphans() if (o.run, o.why) == (run.id, "archived")
-    ]
-    return run.live or any(not isinstance(world.processes.look(p), Gone) for p in archived)
+    return run.live or bool(living_of(world, run, "archived"))
 
 
 def agent_to_start(world: World, agent: Agent, wish: ResumeWish) -> tuple[Agent, Troubles]:
