@@ -1,6 +1,7 @@
 """The gate: asks core/authority.py whether the caller may, with what the targets are to it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from knell.core.authority import OPERATOR, Caller, Deed, Relation, Subject, decide
@@ -144,15 +145,11 @@ def note_override(
     if not who.by.startswith(OPERATOR):  # also the person who uses knell mcp --operator
         return
     seats = world.store.runs.seats() if seats is None else seats
-    for run in runs:
-        seat = seats.get(run.agent)
-        if seat is None:
-            continue
-        facts = {"by": who.by, "team": seat.team, "role": seat.role}
-        try:
-            world.store.events.record("authority.override", run.agent, run.id, facts)
-        except StoreFailed:
-            return  # reported with the ending, which cannot be written either
+    with suppress(StoreFailed):  # reported with the ending, which cannot be written either
+        for run in runs:
+            if seat := seats.get(run.agent):
+                facts = {"by": who.by, "team": seat.team, "role": seat.role}
+                world.store.events.record("authority.override", run.agent, run.id, facts)
 
 
 def check_may_be_called(world: "World", name: str) -> None:

@@ -7,6 +7,7 @@ may be an agent's and nothing proves it, the caller has a `doubt`, and every dee
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
@@ -278,8 +279,6 @@ def refuse(
 
 
 def note_refusal(world: World, who: Caller, why: str, **more: str) -> None:
-    try:
-        facts = {"by": who.by, "why": why, **more}
+    facts = {"by": who.by, "why": why, **more}
+    with suppress(StoreFailed):  # it is refused all the same
         world.store.events.record("authority.refused", who.agent, who.run, facts)
-    except StoreFailed:
-        return  # it is refused all the same

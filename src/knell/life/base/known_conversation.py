@@ -6,6 +6,7 @@ Nothing here searches the disk for what might be the agent's: see candidates.py 
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from knell.core.agent import Agent
@@ -41,10 +42,8 @@ def learn_conversation(world: World, agent: Agent, run: Run) -> Agent:
     known = known_conversation(world, agent, run)
     if known == recorded_conversation(agent) or not (known.sure or known.source == LEFT):
         return agent
-    try:
+    with suppress(StoreFailed):  # a verb that must write will say so
         world.store.runs.set_conversation(agent.name, known)
-    except StoreFailed:
-        pass  # a verb that must write will say so
     return in_conversation(agent, known)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from knell.core.errors import StoreFailed
@@ -125,10 +126,8 @@ def _why_orphaned(world: World, run: Run) -> str:
 def forget_dead(world: World) -> list[Orphan]:
     """Takes orphans that have gone off the record; returns those on record that live."""
     living, gone = tracked_orphans(world)
-    try:
+    with suppress(StoreFailed):  # each is looked at again before anything is done to it
         world.store.runs.untrack_orphans([orphan.process for orphan in gone])
-    except StoreFailed:
-        pass  # each is looked at again before anything is done to it
     return living
 
 

@@ -6,6 +6,7 @@ is reported, and nothing here can undo the ending itself.
 
 import os
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -69,12 +70,9 @@ def clean_up(
     scene = _look(world, run, agent)._replace(over=frozenset(over))
     cleaning = _remove_session(world, scene, _clean_worktree(world, scene, mode))
     mark = "cleaned" if cleaning.state in ("removed", "gone") else ""
-    mark = "quarantined" if cleaning.quarantined else mark
-    if mark:
-        try:
+    if mark := "quarantined" if cleaning.quarantined else mark:
+        with suppress(StoreFailed):  # reported with the ending, which cannot be written either
             world.store.orchestrator.set_worktree_status(cleaning.worktree, mark)
-        except StoreFailed:
-            pass  # reported with the ending, which cannot be written either
     return cleaning
 
 
@@ -84,8 +82,7 @@ def preview_cleaning(world: World, run: Run, agent: Agent, mode: Cleanup) -> Cle
     scene = _look(world, run, agent)._replace(
         own=frozenset(member.process.pid for member in own), would=True
     )
-    cleaning = _clean_worktree(world, scene, mode)
-    return _remove_session(world, scene, cleaning)
+    return _remove_session(world, scene, _clean_worktree(world, scene, mode))
 
 
 # -- session directories -----------------------------------------------------------------------
@@ -191,7 +188,13 @@ def _clean_worktree(world: World, scene: Scene, mode: Cleanup) -> Cleaning:
     cleaning = drop_stale_lock(world, scene.run, tree, cleaning)
     decision = _decision(world, scene, tree, mode, scene.holding)
     if scene.would:
-        return _preview_worktree(cleaning, scene, tree, decision)
+        removed = "gone" if tree.gone else "removed"
+        return cleaning._replace(
+            state=removed if decision.remove else "kept",
+            quarantined=decision.quarantine,
+            why=decision.why,
+            rescue=_ref(scene) if decision.rescue else "",
+        )
     rescue, failed = _rescue(world, scene, tree, decision)
     cleaning = cleaning._replace(
         state="kept",
@@ -269,15 +272,3 @@ def _remove(
     why = f"{tree.caches + tree.bulky} files that git ignores went with {tree.top}"
     note = Notice(Code.IGNORED_FILES, why)
     return cleaning._replace(warnings=(*cleaning.warnings, note))
-
-
-def _preview_worktree(
-    cleaning: Cleaning, scene: Scene, tree: Tree, decision: WorktreeDecision
-) -> Cleaning:
-    state = "gone" if tree.gone else "removed"
-    return cleaning._replace(
-        state=state if decision.remove else "kept",
-        quarantined=decision.quarantine,
-        why=decision.why,
-        rescue=_ref(scene) if decision.rescue else "",
-    )

@@ -52,7 +52,7 @@ def end_daemon_work(world: World, cases: list[Case]) -> list[Case]:
 
 
 def _end_work(world: World, case: Case, processes: Sequence[FoundProcess]) -> Case:
-    kind = world.kinds.kind_or_command(case.agent.kind)
+    kind = case.kind
     patterns = [helper.pattern for helper in kind.helpers]
     daemons = [p for p in processes if any(fnmatchcase(p.command, one) for one in patterns)]
     if not daemons or case.receipt is None:
@@ -68,7 +68,7 @@ def _end_work(world: World, case: Case, processes: Sequence[FoundProcess]) -> Ca
         if part
     ]
     near = [one for one in daemons if _serves_this_home(world, kind, one)]
-    if near and _uses_daemon(case, kind):
+    if near and _uses_daemon(case):
         # What the daemons of other homes run is other people's work and is not shown.
         notices.append(_may_go_on(kind, near, _daemon_work(world, kind, near, processes), its))
     return case.warn(*notices)
@@ -87,10 +87,9 @@ def _daemon_work(
     return [(one, its) for one, its in sessions if its]
 
 
-def _uses_daemon(case: Case, kind: Kind) -> bool:
+def _uses_daemon(case: Case) -> bool:
     """Whether its work is in the daemon. Knell starts agents with the flags that keep it out."""
-    asked_alone = set(kind.alone) <= set(case.agent.args)
-    return bool(kind.alone) and case.run.keeper is None and not asked_alone
+    return case.run.keeper is None and not set(case.kind.alone) <= set(case.agent.args)
 
 
 def _serves_this_home(world: World, kind: Kind, daemon: FoundProcess) -> bool:
@@ -125,10 +124,7 @@ def _listed(processes: Sequence[FoundProcess]) -> str:
 def end_revived(world: World, cases: list[Case]) -> list[Case]:
     """A step of endings (start_end_steps.py): while a vendor's supervisor lives, watches for a
     while, and ends what it starts again."""
-    helpers = {
-        case.run.id: running_helpers(world, world.kinds.kind_or_command(case.agent.kind))
-        for case in cases
-    }
+    helpers = {case.run.id: running_helpers(world, case.kind) for case in cases}
     watched = [case for case in cases if helpers[case.run.id]]
     done: dict[str, Case] = {}
     waited = 0.0
