@@ -44,7 +44,7 @@ def clean_up_after(world: World, cases: list[Case]) -> list[Case]:
 
 
 def clean_up_ended(
-    world: World, results: list[TargetResult], over: Sequence[Run], mode: Cleanup, *, dry_run: bool
+    world: World, results: list[TargetResult], over: Sequence[Run], mode: str, *, dry_run: bool
 ) -> list[TargetResult]:
     """Cleans up after the runs that had ended before the cleanup was asked for."""
     runs = {run.id: run for run in over if run.host == world.host}
@@ -54,7 +54,7 @@ def clean_up_ended(
         agent = world.store.runs.agent(run.agent) if run else None
         if run is None or agent is None:
             return receipt
-        cleaning = (preview_cleaning if dry_run else clean_up)(world, run, agent, mode)
+        cleaning = (preview_cleaning if dry_run else clean_up)(world, run, agent, Cleanup(mode))
         if not dry_run and (known := world.store.endings.receipt(run.id)):
             more = known._replace(worktree=cleaning.worktree, cleaning=cleaning)
             world.store.endings.amend([more])
@@ -188,12 +188,10 @@ def _clean_worktree(world: World, scene: Scene, mode: Cleanup) -> Cleaning:
     cleaning = drop_stale_lock(world, scene.run, tree, cleaning)
     decision = _decision(world, scene, tree, mode, scene.holding)
     if scene.would:
-        removed = "gone" if tree.gone else "removed"
+        state = "kept" if not decision.remove else "gone" if tree.gone else "removed"
+        ref = _ref(scene) if decision.rescue else ""
         return cleaning._replace(
-            state=removed if decision.remove else "kept",
-            quarantined=decision.quarantine,
-            why=decision.why,
-            rescue=_ref(scene) if decision.rescue else "",
+            state=state, quarantined=decision.quarantine, why=decision.why, rescue=ref
         )
     rescue, failed = _rescue(world, scene, tree, decision)
     cleaning = cleaning._replace(

@@ -76,11 +76,9 @@ def kill(world: "World", wish: KillWish, who: Caller | None = None) -> list[Targ
     results = crowd.results(meant, ended, by_orphan)
     if not wish.cleanup:
         return results
-    from knell.core.worktree import Cleanup
     from knell.life.end.cleanup import clean_up_ended
 
-    mode = Cleanup(wish.cleanup)
-    return clean_up_ended(world, results, meant.over, mode, dry_run=wish.dry_run)
+    return clean_up_ended(world, results, meant.over, wish.cleanup, dry_run=wish.dry_run)
 
 
 def check_meant(
