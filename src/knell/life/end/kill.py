@@ -122,7 +122,8 @@ def force_requests(picture: Picture, runs: Sequence[Run], who: Caller) -> None:
     """An agent that was asked to leave and is ended now did not leave by itself: the request that
     it got is a demand from now on."""
     asked = [run.id for run in runs if run.id in picture.leaving and run.id != who.run]
-    for request in map(picture.world.store.shutdowns.open_of, asked):
+    for run in asked:
+        request = picture.world.store.shutdowns.open_of(run)
         with suppress(NotLive):  # it ended meanwhile
             if request:
                 picture.world.store.shutdowns.ask(request._replace(force=True))
