@@ -60,14 +60,14 @@ def _was_ended(case: Case) -> bool:
 AFTERMATH = (
     EndingStep("registry: announce", Moment.ALIVE, "registry.mirror:announce_endings", let_go=True),
     EndingStep("backends: part", Moment.DEAD, "backends.reap:part_from_backends"),
-    EndingStep("daemon", Moment.DEAD, "end.daemon_work:end_daemon_work"),
+    EndingStep("daemon", Moment.DEAD, "end.vendors:end_daemon_work"),
     EndingStep("conversation: put back", Moment.DEAD, "base.conversation_copy:put_back_lost"),
     EndingStep("cleanup", Moment.DEAD, "end.cleanup:clean_up_after"),
     EndingStep("registry: row", Moment.RECORDED, "registry.mirror:write_endings", let_go=True),
     EndingStep("restart: forget", Moment.RECORDED, "base.restart_plans:forget_after", let_go=True),
     EndingStep("backends: reap", Moment.RECORDED, "backends.reap:reap_after"),
     EndingStep("team", Moment.RECORDED, "teams.team:dissolve_after"),
-    EndingStep("revival", Moment.RECORDED, "end.revival:end_revived"),
+    EndingStep("revival", Moment.RECORDED, "end.vendors:end_revived"),
     EndingStep("put away", Moment.RECORDED, "base.take_in:put_away_after"),
 )
 # Whether a step has something to do for a case: asked of every ending, so it loads nothing.

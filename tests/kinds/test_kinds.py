@@ -12,7 +12,7 @@ from knell.core.errors import BadRequest
 from knell.core.kind import Kind
 from knell.core.kind_check import check
 from knell.kinds import claude
-from knell.life.base.held_conversation import id_in_path
+from knell.life.base.known_conversation import id_in_path
 from known_kinds import ALL
 
 KINDS = kinds.KnownKinds(dict)  # no settings

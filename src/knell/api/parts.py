@@ -9,7 +9,6 @@ from knell.core.shutdown import ShutdownAnswer
 from knell.core.teams import TeamTask
 from knell.life import hooks, skills
 from knell.life.base import caller as callers
-from knell.life.base import connected
 from knell.life.base.authority import check_operator
 from knell.life.teams import agent_status as statuses
 from knell.life.teams import answer as answers
@@ -237,7 +236,7 @@ class ServerVerbs(_Part):
 
     def agent_behind(self, port: int, to: int) -> str:
         """The agent that connected from that port of this machine to ours; empty for a person."""
-        return connected.agent_behind(self._world, port, to)
+        return callers.agent_behind(self._world, port, to)
 
     def note_refusal(self, why: str, through: str) -> None:
         """Writes into the audit trail that the caller was refused, and by which server."""

@@ -1,6 +1,7 @@
 """The gate: asks core/authority.py whether the caller may, with what the targets are to it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from knell.core.authority import OPERATOR, Caller, Deed, Relation, Subject, decide
@@ -10,6 +11,7 @@ from knell.core.ports.store import Seat
 from knell.core.run import Run
 from knell.core.selector import Chosen
 from knell.life.base.caller import asker, caller, refuse
+from knell.life.base.members import starters_of
 
 if TYPE_CHECKING:
     from knell.core.agent import Agent
@@ -124,14 +126,8 @@ def started_all(world: "World", starter: str, agent: str) -> bool:
 
 def _started(world: "World", agent: str, run: Run) -> bool:
     """Whether that run, or one that started it, was started in some run of the agent."""
-    passed: set[str] = set()
-    above: Run | None = run
-    while above and above.parent and above.parent not in passed:
-        passed.add(above.parent)
-        above = world.store.runs.run(above.parent)
-        if above and above.agent == agent:
-            return True
-    return False
+    above = (world.store.runs.run(one) for one in starters_of(world, run))
+    return any(one and one.agent == agent for one in above)
 
 
 def _left_behind(agent: str, to_end: set[str], seats: Seats) -> tuple[str, ...]:
@@ -149,15 +145,11 @@ def note_override(
     if not who.by.startswith(OPERATOR):  # also the person who uses knell mcp --operator
         return
     seats = world.store.runs.seats() if seats is None else seats
-    for run in runs:
-        seat = seats.get(run.agent)
-        if seat is None:
-            continue
-        facts = {"by": who.by, "team": seat.team, "role": seat.role}
-        try:
-            world.store.events.record("authority.override", run.agent, run.id, facts)
-        except StoreFailed:
-            return  # reported with the ending, which cannot be written either
+    with suppress(StoreFailed):  # reported with the ending, which cannot be written either
+        for run in runs:
+            if seat := seats.get(run.agent):
+                facts = {"by": who.by, "team": seat.team, "role": seat.role}
+                world.store.events.record("authority.override", run.agent, run.id, facts)
 
 
 def check_may_be_called(world: "World", name: str) -> None:
@@ -170,15 +162,12 @@ def check_may_be_called(world: "World", name: str) -> None:
 def check_may_continue(world: "World", agent: "Agent", conversation: str) -> None:
     """Refuses to let it go on with a conversation of others whom the caller may not start: that is
     to bring them back. `conversation`: the one that was named; empty: none was."""
-    from knell.core.conversation import recorded_conversation  # a kill knows none
-
     who = caller(world)
     if not conversation or not (who.runs or who.elsewhere or who.doubt):
         return  # there may be a hundred thousand agents to read
-    meant = (agent.kind, conversation)
-    known = (one for one in world.store.runs.agents() if one.name != agent.name)
-    others = [one.name for one in known if (one.kind, recorded_conversation(one).id) == meant]
-    if others:
+    from knell.life.base.conversation_users import namesakes  # a kill asks for none
+
+    if others := namesakes(world, agent, conversation):
         check_agents(world, who, Deed.START, others)
 
 

@@ -7,6 +7,7 @@ may be an agent's and nothing proves it, the caller has a `doubt`, and every dee
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
@@ -30,7 +31,7 @@ REAPERS = ("systemd", "init")  # to whom the kernel gives processes that lost th
 UNITS = (".service", ".scope")
 # What a person does about a doubt.
 TYPE_FIRST = "type sh, and then the command in the shell that this starts"
-ELSEWHERE = "type it where all processes of this machine are shown, in no sandbox or container"
+SHOWN_ALL = "type it where all processes of this machine are shown, in no sandbox or container"
 
 
 def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = None) -> Caller:
@@ -54,9 +55,9 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
         return holder
     doubt, way_out = _claimed(world, inside), ""
     if not doubt and (doubt := _hidden(world, here, chain, seen)):
-        way_out = ELSEWHERE
+        way_out = SHOWN_ALL
     if not doubt and any(one.name in MULTIPLEXERS for one in chain):
-        from knell.life.base.terminals import opened_by_command  # most commands are not in one
+        from knell.life.base.doubts import opened_by_command  # most commands are not in one
 
         doubt = opened_by_command(world, here, chain)
         way_out = TYPE_FIRST if doubt else ""
@@ -64,7 +65,7 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
     if not doubt and (
         inside or world.env.get("KNELL_RUN") or KEEPER in (one.name for one in chain)
     ):
-        from knell.life.base.elsewhere import caller_elsewhere, run_elsewhere
+        from knell.life.base.doubts import caller_elsewhere, run_elsewhere
 
         return caller_elsewhere(world, run_elsewhere(world, chain))
     return Caller(UNPROVEN, doubt=doubt, way_out=way_out) if doubt else Caller(OPERATOR)
@@ -181,7 +182,7 @@ def orphaned(
     older = [run for run in here if run.process and run.process.start <= top.start]
     if not older:
         return ""
-    from knell.life.base.terminals import left_by_tmux  # most branches are older than the agents
+    from knell.life.base.doubts import left_by_tmux  # most branches are older than the agents
 
     return left_by_tmux(world, older[0], chain, top)
 
@@ -233,6 +234,39 @@ def _agent(mine: list[Run], live: Sequence[Run]) -> Caller:
     return Caller(f"agent:{mine[0].agent}", tuple(chain), mine[0].agent)
 
 
+# -- the other end of a connection ---------------------------------------------------------------
+
+
+def agent_behind(world: World, port: int, to: int) -> str:
+    """The agent whose process connected from that local port, in words; empty if it is no agent's,
+    or if that cannot be seen, as for a program on another machine."""
+    for pid in world.processes.connected_from(port, to):
+        found = _agent_of(world, pid)
+        if found:
+            return found
+    return ""
+
+
+def _agent_of(world: World, pid: int) -> str:
+    from knell.life.base.doubts import ELSEWHERE, opened_by_command
+
+    line = (pid, *world.processes.ancestors_of(pid))
+    stamp, cgroup = world.processes.stamp(pid), world.processes.cgroup(pid) or ""
+    for run in world.store.runs.live():
+        above = any(process.pid in line for process in run.processes)
+        if run.host == world.host and (above or stamp == run.id or run.id in cgroup):
+            return f"'{run.agent}'"
+    if KEEPER in (one.name for one in world.processes.lineage()):
+        return ""  # an agent serves itself, in a KNELL_HOME of its own
+    chain = [one for above in line if (one := world.processes.describe(above))]
+    if KEEPER in (one.name for one in chain):
+        return ELSEWHERE
+    # An agent may have had a terminal start it, as it may a command of knell.
+    here = [run for run in world.store.runs.live() if run.host == world.host]
+    doubt = opened_by_command(world, here, chain) or orphaned(world, here, chain)
+    return f"a process that may be an agent's ({doubt})" if doubt else ""
+
+
 # -- refusals ----------------------------------------------------------------------------------
 
 
@@ -245,8 +279,6 @@ def refuse(
 
 
 def note_refusal(world: World, who: Caller, why: str, **more: str) -> None:
-    try:
-        facts = {"by": who.by, "why": why, **more}
+    facts = {"by": who.by, "why": why, **more}
+    with suppress(StoreFailed):  # it is refused all the same
         world.store.events.record("authority.refused", who.agent, who.run, facts)
-    except StoreFailed:
-        return  # it is refused all the same

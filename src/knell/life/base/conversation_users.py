@@ -1,6 +1,7 @@
 """Finds who else is in a conversation: another agent of knell's, or any process of the machine."""
 
 import os
+from collections.abc import Iterator
 
 from knell.core.agent import Agent
 from knell.core.conversation import recorded_conversation
@@ -36,6 +37,13 @@ def same_conversation(
     return None
 
 
+def namesakes(world: World, agent: Agent, conversation: str) -> list[str]:
+    """Other agents, ended ones too, that come back to that conversation."""
+    meant = (agent.kind, conversation)
+    known = (one for one in world.store.runs.agents() if one.name != agent.name)
+    return [one.name for one in known if (one.kind, recorded_conversation(one).id) == meant]
+
+
 def _another_agent(world: World, agent: Agent) -> str:
     live = {run.agent: run for run in world.store.runs.live()}
     for other in world.store.runs.live_agents():
@@ -53,20 +61,22 @@ def _own_pids(world: World, agent: Agent) -> set[int]:
 
 
 def _process_that_holds(world: World, agent: Agent, kind: Kind) -> str:
-    """A process that has its file open for writing, or whose own command line names it."""
-    files = () if kind.database else conversation_files(world, agent, kind)
     own = _own_pids(world, agent)
-    for one in world.processes.open_files(tuple(files)).files if files else ():
-        pid = one.member.process.pid
-        if pid in own or _only_reads(world, one):
-            continue
-        if own.isdisjoint(world.processes.ancestors_of(pid)):
-            return f"process {pid} ({one.member.command.split(' ')[0]})"
-    member = same_conversation(world, agent.kind, agent.conversation)
-    pid = member.process.pid if member else 0
-    if member and pid not in own and own.isdisjoint(world.processes.ancestors_of(pid)):
-        return f"process {pid} ({member.command.split(' ')[0]})"
+    for member in _holders(world, agent, kind):
+        pid = member.process.pid
+        if own.isdisjoint((pid, *world.processes.ancestors_of(pid))):
+            return f"process {pid} ({member.command.split(' ')[0]})"
     return ""
+
+
+def _holders(world: World, agent: Agent, kind: Kind) -> Iterator[FoundProcess]:
+    """Processes that have its file open for writing, or whose own command line names it."""
+    files = () if kind.database else conversation_files(world, agent, kind)
+    for one in world.processes.open_files(tuple(files)).files if files else ():
+        if not _only_reads(world, one):
+            yield one.member
+    if member := same_conversation(world, agent.kind, agent.conversation):
+        yield member
 
 
 def _only_reads(world: World, one: OpenFile) -> bool:

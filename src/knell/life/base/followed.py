@@ -98,12 +98,6 @@ def _chats(world: World, agent: Agent, log: TypedLog, folder: str, since: float)
     paths = world.disk.glob(f"{folder}/*")
     written = [(world.disk.touched_at(path) or 0.0, path) for path in paths]
     newest = sorted((one for one in written if one[0] >= since), reverse=True)[:MOST]
-    found: list[Chat] = []
-    for _, path in newest:
-        seen = world.disk.seen(path)
-        if seen is None or seen.what != "file":
-            continue
-        chat = log.chat(world.disk.head(path) or b"", world.disk.tail(path) or b"")
-        if chat is not None and chat.id not in others:
-            found.append(chat)
-    return found
+    files = (path for _, path in newest if (it := world.disk.seen(path)) and it.what == "file")
+    chats = (log.chat(world.disk.head(one) or b"", world.disk.tail(one) or b"") for one in files)
+    return [chat for chat in chats if chat is not None and chat.id not in others]

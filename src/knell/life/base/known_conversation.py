@@ -6,6 +6,8 @@ Nothing here searches the disk for what might be the agent's: see candidates.py 
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 from knell.core.agent import Agent
 from knell.core.conversation import (
@@ -21,8 +23,8 @@ from knell.core.conversation import (
     recorded_conversation,
 )
 from knell.core.errors import StoreFailed
-from knell.core.json_lines import object_in
-from knell.core.kind import Kind
+from knell.core.json_lines import object_in, records_of
+from knell.core.kind import SAFE_ID, Kind, program_word
 from knell.core.ports.world import World
 from knell.core.process import Gone
 from knell.core.run import Run
@@ -30,7 +32,6 @@ from knell.core.telling import LEFT as LEFT_WORD
 from knell.core.telling import TAIL, told_lines
 from knell.core.telling import TOLD as TOLD_FILE
 from knell.life.base.conversation import conversation_files, root_of
-from knell.life.base.held_conversation import held_conversation, is_side, may_have_left
 
 IN_HOOK_LINE = re.compile(rb'"session_?[iI]d"\s*:\s*"([A-Za-z0-9_-]{6,80})"')
 MOVED_ON = re.compile(rb'"source"\s*:\s*"(clear|resume|compact)"')
@@ -41,10 +42,8 @@ def learn_conversation(world: World, agent: Agent, run: Run) -> Agent:
     known = known_conversation(world, agent, run)
     if known == recorded_conversation(agent) or not (known.sure or known.source == LEFT):
         return agent
-    try:
+    with suppress(StoreFailed):  # a verb that must write will say so
         world.store.runs.set_conversation(agent.name, known)
-    except StoreFailed:
-        pass  # a verb that must write will say so
     return in_conversation(agent, known)
 
 
@@ -85,8 +84,7 @@ def _last_seen(
     gone = run.process and isinstance(world.processes.look(run.process), Gone)
     if not gone or not run.live or run.ending is not None:  # an ending looks while it lives
         return []
-    known = latest(record, words)
-    return may_have_left(world, agent, known, words, lambda: set(_told_of(world, agent)))
+    return _may_have_left(world, agent, latest(record, words), words)
 
 
 def _told_of(world: World, agent: Agent) -> Iterator[str]:
@@ -103,7 +101,7 @@ def said_by_run(world: World, agent: Agent, run: Run) -> list[KnownConversation]
     kind = world.kinds.kind_or_command(agent.kind)
     words = [_noted(world, agent, run, kind), _told(world, agent, run, kind)]
     if kind.holds and run.live:
-        words.append(held_conversation(world, agent, run, kind))
+        words.append(_held(world, agent, run, kind))
     if kind.printed:
         words.append(_printed(world, run, kind))
     return [word for word in words if kind.is_id(word.id)]  # the agent may have written it
@@ -160,11 +158,6 @@ def _hooked(world: World, run: Run) -> KnownConversation:
     return KnownConversation(current, TOLD, world.moment(at or 0.0)) if current else NOTHING_KNOWN
 
 
-def _is_own_thread(world: World, agent: Agent, kind: Kind, id: str) -> bool:
-    files = conversation_files(world, agent._replace(conversation=id), kind)
-    return any(not is_side(world, kind, path) for path in files)
-
-
 def _printed(world: World, run: Run, kind: Kind) -> KnownConversation:
     """The id that the program printed: on the screen that its keeper kept when it had left, or in
     what a headless one has printed first."""
@@ -177,3 +170,114 @@ def _printed(world: World, run: Run, kind: Kind) -> KnownConversation:
                 since = world.moment(at) if at else run.started_at
                 return KnownConversation(found.group(1), PRINTED, since)
     return NOTHING_KNOWN
+
+
+# -- held ---------------------------------------------------------------------------------------
+
+
+def _held(world: World, agent: Agent, run: Run, kind: Kind) -> KnownConversation:
+    """The conversation that it has entered last; the last written, of a program without locks."""
+    if run.process is None or run.host != world.host:
+        return NOTHING_KNOWN
+    root = world.disk.real(root_of(world, agent, kind))
+
+    def is_program(argv: Any) -> bool:
+        return kind.runs_in(argv) and program_word(argv) == argv[0]
+
+    paths = world.processes.written_files(run.process, root, is_program) or ()
+    locks = [_word_of(world, path, id) for path in paths if (id := _lock_id(kind, root, path))]
+    if locks:
+        return _entered_last(world, agent, kind, locks)
+    words = [
+        _word_of(world, path, id)
+        for path in paths
+        if (id := id_in_path(kind, root, path)) and not _is_side(world, kind, path)
+    ]
+    return max(words, key=lambda word: word.since, default=NOTHING_KNOWN)
+
+
+def _word_of(world: World, path: str, id: str) -> KnownConversation:
+    return KnownConversation(id, HELD, world.moment(world.disk.touched_at(path) or 0.0))
+
+
+def _entered_last(
+    world: World, agent: Agent, kind: Kind, locks: list[KnownConversation]
+) -> KnownConversation:
+    """By its locks: each is made as the program enters that conversation. LEFT where it has entered
+    one that nothing was said in yet, with the one before; nothing where there is none before."""
+    empty = ""
+    for lock in sorted(locks, key=lambda word: word.since, reverse=True):
+        own = _is_own_thread(world, agent, kind, lock.id)
+        if own:
+            return lock._replace(source=LEFT, since=empty) if empty else lock
+        if own is None:
+            empty = empty or lock.since
+    if empty and kind.is_id(agent.conversation):
+        return KnownConversation(agent.conversation, LEFT, empty)
+    return NOTHING_KNOWN
+
+
+def _lock_id(kind: Kind, root: str, path: str) -> str:
+    """The id of the conversation that this file locks; empty if it is no lock of this kind's."""
+    return _id_by(kind, root, path, kind.lock) if kind.lock else ""
+
+
+def id_in_path(kind: Kind, root: str, path: str) -> str:
+    """The id of the conversation whose file this is; empty if it is none of this kind's."""
+    ids = (_id_by(kind, root, path, template) for template in kind.conversation)
+    return next(filter(None, ids), "")
+
+
+def _id_by(kind: Kind, root: str, path: str, template: str) -> str:
+    parts = re.split(r"(\{id\}|\*|\{\w+\})", template)
+    words = {"{id}": f"({kind.id_pattern or SAFE_ID})"}
+    regex = "".join(
+        words.get(part, "[^/]*") if at % 2 else re.escape(part) for at, part in enumerate(parts)
+    )
+    found = re.fullmatch(re.escape(f"{root}/") + regex, path)
+    return found.group(1) if found else ""
+
+
+def _is_own_thread(world: World, agent: Agent, kind: Kind, id: str) -> bool | None:
+    """Whether a person talks to that conversation; None where it has no file yet."""
+    files = conversation_files(world, agent._replace(conversation=id), kind)
+    return any(not _is_side(world, kind, path) for path in files) if files else None
+
+
+def _is_side(world: World, kind: Kind, path: str) -> bool:
+    """Whether the file is that of a side thread, which no person talks to."""
+    if kind.side is None:
+        return False
+    first = next(records_of(world.disk.head(path) or b""), None)
+    return first is not None and kind.side(first)
+
+
+# -- after a crash ---------------------------------------------------------------------------------
+
+# A program removes its locks as it leaves. One that died suddenly leaves them, and a lock that was
+# made after its last word may be its own: then the person had gone on to that conversation, and had
+# said nothing there.
+
+
+def _may_have_left(
+    world: World, agent: Agent, known: KnownConversation, words: list[KnownConversation]
+) -> list[KnownConversation]:
+    """That it may have left the conversation that is known; nothing if no lock speaks for it, as
+    those do not of which another agent has told, that a process holds, or of a side thread."""
+    if not known.sure:
+        return []
+    kind = world.kinds.kind_or_command(agent.kind)
+    root = world.disk.real(root_of(world, agent, kind))
+    paths = world.disk.glob(os.path.join(root, kind.lock.replace("{id}", "*")))
+    ids = {path: id for path in paths if (id := _lock_id(kind, root, path))}
+    locks = {path: _word_of(world, path, id) for path, id in ids.items()}  # each since when
+    own = max(word.since for word in (known, *words, *locks.values()) if word.id == known.id)
+    later = {path: lock for path, lock in locks.items() if lock.since > own}
+    told = set(_told_of(world, agent)) if later else set[str]()
+    later = {path: lock for path, lock in later.items() if lock.id not in told}
+    held = {one.path for one in world.processes.open_files(tuple(later)).files} if later else ()
+    return [
+        KnownConversation(known.id, LEFT, lock.since)
+        for path, lock in later.items()
+        if path not in held and _is_own_thread(world, agent, kind, lock.id) is not False
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from knell.core.errors import StoreFailed
@@ -9,6 +10,8 @@ from knell.core.process import Gone
 from knell.core.run import Orphan, State
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from knell.core.kind import Helper, Kind
     from knell.core.ports.processes import Target
     from knell.core.ports.world import World
@@ -30,21 +33,21 @@ def target_of(world: World, run: Run) -> Target:
 
 def with_helpers(world: World, run: Run, target: Target) -> Target:
     """With what only a look without the run's keeper needs: the keeper has it in its order."""
-    return target._replace(known=survivors_of(world, run), shared=helper_rules(world, run))
-
-
-def helper_rules(world: World, run: Run) -> tuple[tuple[str, str], ...]:
-    """By which a vendor's helpers are known that other sessions may use."""
     agent = world.store.runs.agent(run.agent)
     kind = world.kinds.kind_or_command(agent.kind) if agent else None
-    return tuple((one.pattern, ",".join(one.serves)) for one in kind.helpers) if kind else ()
+    shared = helper_rules(kind) if kind else ()
+    # Of what an earlier ending could not end there is often no other trace.
+    return target._replace(known=living_of(world, run, SURVIVED), shared=shared)
 
 
-def survivors_of(world: World, run: Run) -> tuple[ProcessId, ...]:
-    """Processes that an earlier ending of the run could not end: often no other trace of them."""
-    tracked = [
-        o.process for o in world.store.runs.orphans() if (o.run, o.why) == (run.id, SURVIVED)
-    ]
+def helper_rules(kind: Kind) -> tuple[tuple[str, str], ...]:
+    """By which a vendor's helpers are known that other sessions may use."""
+    return tuple((one.pattern, ",".join(one.serves)) for one in kind.helpers)
+
+
+def living_of(world: World, run: Run, why: str) -> tuple[ProcessId, ...]:
+    """What lives of the orphans that are on record for that run and that reason."""
+    tracked = [o.process for o in world.store.runs.orphans() if (o.run, o.why) == (run.id, why)]
     return tuple(p for p in tracked if not isinstance(world.processes.look(p), Gone))
 
 
@@ -63,6 +66,16 @@ def never_came(world: World, run: Run) -> bool:
     if run.owner is None:
         return run.state is not State.SPAWNING  # an earlier ending found no PID
     return isinstance(world.processes.look(run.owner), Gone)
+
+
+def starters_of(world: World, run: Run) -> Iterator[str]:
+    """The id of the run that started it, of the one that started that, and so on."""
+    passed = {""}
+    above: Run | None = run
+    while above and above.parent not in passed:
+        passed.add(above.parent)
+        yield above.parent
+        above = world.store.runs.run(above.parent)
 
 
 # -- processes that outlived their run --------------------------------------------------------
@@ -113,10 +126,8 @@ def _why_orphaned(world: World, run: Run) -> str:
 def forget_dead(world: World) -> list[Orphan]:
     """Takes orphans that have gone off the record; returns those on record that live."""
     living, gone = tracked_orphans(world)
-    try:
+    with suppress(StoreFailed):  # each is looked at again before anything is done to it
         world.store.runs.untrack_orphans([orphan.process for orphan in gone])
-    except StoreFailed:
-        pass  # each is looked at again before anything is done to it
     return living
 
 

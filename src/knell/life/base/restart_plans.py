@@ -47,10 +47,9 @@ def call_off(world: World, runs: Sequence[Run], by: str) -> None:
     """The watch will not start these ended runs again: a kill or a stop has the last word."""
     decided = {plan.run: plan.decision for plan in world.store.restarts.plans()}
     for run in runs:
-        if decided.get(run.id, PlanState.PLANNED) != PlanState.PLANNED or run.host != world.host:
-            continue
-        plan = RestartPlan(run.id, run.agent, PlanState.REFUSED, f"called off by {by}")
-        world.store.restarts.record(plan)
+        if decided.get(run.id, PlanState.PLANNED) == PlanState.PLANNED and run.host == world.host:
+            plan = RestartPlan(run.id, run.agent, PlanState.REFUSED, f"called off by {by}")
+            world.store.restarts.record(plan)
     forget_unneeded(world)
 
 

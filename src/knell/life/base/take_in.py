@@ -65,7 +65,9 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
     if journal.process and run.state is State.SPAWNING and not _owner_busy(world, run, journal):
         world.store.runs.mark_born(born(run, journal))
         run = world.store.runs.run(run.id) or run
-    if _owner_busy(world, run, journal) or _unfinished(run):
+    # A cleanup that was asked for is no bookkeeping: the watch or the next kill does it.
+    cleans = run.state is State.STOPPING and run.ending and run.ending.cleanup
+    if cleans or _owner_busy(world, run, journal):
         return run  # the process that ends it has seen more, and writes the better receipt
     if _over(world, run, journal):
         from knell.life.base.receipts import record_end
@@ -98,11 +100,6 @@ def _owner_busy(world: World, run: Run, journal: Journal) -> bool:
     if run.owner is None or (journal.keeper and run.owner.same_as(journal.keeper)):
         return False
     return not isinstance(world.processes.look(run.owner), Gone)
-
-
-def _unfinished(run: Run) -> bool:
-    """A cleanup was asked for, which is no bookkeeping: the watch or the next kill does it."""
-    return bool(run.state is State.STOPPING and run.ending and run.ending.cleanup)
 
 
 def _over(world: World, run: Run, journal: Journal) -> bool:

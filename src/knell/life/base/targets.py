@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from knell.core.codes import Code
 from knell.core.errors import Ambiguous, BadRequest, KnellError, NoSuchAgent, Refused
 from knell.core.process import Gone
-from knell.core.receipt import Receipt, Result, TargetResult
+from knell.core.receipt import Receipt, TargetResult
 from knell.core.run import Orphan, Run
 from knell.core.selector import Candidate, Chosen, choose, is_number
 from knell.life.base.receipts import already_ended, refused_receipt
@@ -242,6 +242,4 @@ class Crowd:
             f"run knell kill {run.agent} on {run.host}",
             code=Code.ON_ANOTHER_HOST,
         )
-        return refused_receipt(run.agent, error, self.world.now())._replace(
-            run=run.id, result=Result.REFUSED
-        )
+        return refused_receipt(run.agent, error, self.world.now())._replace(run=run.id)

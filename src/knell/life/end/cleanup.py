@@ -6,6 +6,7 @@ is reported, and nothing here can undo the ending itself.
 
 import os
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -43,24 +44,23 @@ def clean_up_after(world: World, cases: list[Case]) -> list[Case]:
 
 
 def clean_up_ended(
-    world: World, result: TargetResult, ended: Sequence[Run], mode: Cleanup, *, dry_run: bool
-) -> TargetResult:
-    """Cleans up after the runs of a target that had ended before the cleanup was asked for."""
-    runs = {run.id: run for run in ended}
-    done: list[Receipt] = []
-    for receipt in result.receipts:
+    world: World, results: list[TargetResult], over: Sequence[Run], mode: str, *, dry_run: bool
+) -> list[TargetResult]:
+    """Cleans up after the runs that had ended before the cleanup was asked for."""
+    runs = {run.id: run for run in over if run.host == world.host}
+
+    def cleaned(receipt: Receipt) -> Receipt:
         run = runs.get(receipt.run) if receipt.result is Result.ALREADY_ENDED else None
         agent = world.store.runs.agent(run.agent) if run else None
         if run is None or agent is None:
-            done.append(receipt)
-            continue
-        cleaning = (preview_cleaning if dry_run else clean_up)(world, run, agent, mode)
-        done.append(receipt._replace(worktree=cleaning.worktree, cleaning=cleaning))
-        known = None if dry_run else world.store.endings.receipt(run.id)
-        if known:
+            return receipt
+        cleaning = (preview_cleaning if dry_run else clean_up)(world, run, agent, Cleanup(mode))
+        if not dry_run and (known := world.store.endings.receipt(run.id)):
             more = known._replace(worktree=cleaning.worktree, cleaning=cleaning)
             world.store.endings.amend([more])
-    return result._replace(receipts=tuple(done))
+        return receipt._replace(worktree=cleaning.worktree, cleaning=cleaning)
+
+    return [one._replace(receipts=tuple(map(cleaned, one.receipts))) for one in results]
 
 
 def clean_up(
@@ -70,12 +70,9 @@ def clean_up(
     scene = _look(world, run, agent)._replace(over=frozenset(over))
     cleaning = _remove_session(world, scene, _clean_worktree(world, scene, mode))
     mark = "cleaned" if cleaning.state in ("removed", "gone") else ""
-    mark = "quarantined" if cleaning.quarantined else mark
-    if mark:
-        try:
+    if mark := "quarantined" if cleaning.quarantined else mark:
+        with suppress(StoreFailed):  # reported with the ending, which cannot be written either
             world.store.orchestrator.set_worktree_status(cleaning.worktree, mark)
-        except StoreFailed:
-            pass  # reported with the ending, which cannot be written either
     return cleaning
 
 
@@ -85,8 +82,7 @@ def preview_cleaning(world: World, run: Run, agent: Agent, mode: Cleanup) -> Cle
     scene = _look(world, run, agent)._replace(
         own=frozenset(member.process.pid for member in own), would=True
     )
-    cleaning = _clean_worktree(world, scene, mode)
-    return _remove_session(world, scene, cleaning)
+    return _remove_session(world, scene, _clean_worktree(world, scene, mode))
 
 
 # -- session directories -----------------------------------------------------------------------
@@ -159,7 +155,8 @@ def _look(world: World, run: Run, agent: Agent) -> Scene:
     session = session_dir(world, run.id)
     if os.path.dirname(session) != _sessions(world) or not os.path.lexists(session):
         session = ""
-    paths = [path for path in (session, _top(tree)) if path]
+    top = tree.top if isinstance(tree, Tree) else ""
+    paths = [path for path in (session, top) if path]
     return Scene(run, agent, tree, session, world.processes.open_files(paths))
 
 
@@ -169,10 +166,6 @@ def _tree(world: World, cwd: str) -> Tree | Unknown | None:
         # Whoever put the link there chose what would be deleted.
         return Unknown(f"a link leads from there to {real}")
     return world.worktrees().describe(cwd, raw=True)
-
-
-def _top(tree: Tree | Unknown | None) -> str:
-    return tree.top if isinstance(tree, Tree) else ""
 
 
 def _clean_worktree(world: World, scene: Scene, mode: Cleanup) -> Cleaning:
@@ -195,7 +188,11 @@ def _clean_worktree(world: World, scene: Scene, mode: Cleanup) -> Cleaning:
     cleaning = drop_stale_lock(world, scene.run, tree, cleaning)
     decision = _decision(world, scene, tree, mode, scene.holding)
     if scene.would:
-        return _preview_worktree(cleaning, scene, tree, decision)
+        state = "kept" if not decision.remove else "gone" if tree.gone else "removed"
+        ref = _ref(scene) if decision.rescue else ""
+        return cleaning._replace(
+            state=state, quarantined=decision.quarantine, why=decision.why, rescue=ref
+        )
     rescue, failed = _rescue(world, scene, tree, decision)
     cleaning = cleaning._replace(
         state="kept",
@@ -273,15 +270,3 @@ def _remove(
     why = f"{tree.caches + tree.bulky} files that git ignores went with {tree.top}"
     note = Notice(Code.IGNORED_FILES, why)
     return cleaning._replace(warnings=(*cleaning.warnings, note))
-
-
-def _preview_worktree(
-    cleaning: Cleaning, scene: Scene, tree: Tree, decision: WorktreeDecision
-) -> Cleaning:
-    state = "gone" if tree.gone else "removed"
-    return cleaning._replace(
-        state=state if decision.remove else "kept",
-        quarantined=decision.quarantine,
-        why=decision.why,
-        rescue=_ref(scene) if decision.rescue else "",
-    )

@@ -188,14 +188,15 @@ def climb(world: "World", cases: Sequence[Case]) -> list[tuple[Case, EndReport]]
 def finish(world: "World", case: Case, report: EndReport) -> Case:
     """Closes the pane last: closing it first would hang up a program in the middle of a write."""
     pane, trouble = close_pane(world, case.run, report)
-    conversation = None
+    conversation = case.conversation
     if case.kind.resume:  # again: a program writes its last words as it leaves; KILL cuts them
         from knell.life.base.conversation import find_conversation
 
-        conversation = find_conversation(world, case.agent)
+        found = find_conversation(world, case.agent)
+        conversation = found if found.id else conversation
     receipt = receipt_of(case.run, case.agent, report, case.asked, world.now())._replace(
         pane=pane,
-        conversation=conversation if conversation and conversation.id else case.conversation,
+        conversation=conversation,
         screen=case.screen,
         warnings=(*case.warnings, *trouble, *report.warnings),
     )

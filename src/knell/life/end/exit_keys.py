@@ -3,19 +3,16 @@ where its screen shows that nothing else would be sent."""
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import repeat
 
-from knell.core.agent import Agent
 from knell.core.codes import Code, Notice
 from knell.core.ending_steps import Case
 from knell.core.errors import PlaceFailed
+from knell.core.kind import Kind
 from knell.core.ports.terminal import Present
+from knell.core.ports.world import World
 from knell.core.process import Gone
 from knell.core.run import Run
-
-if TYPE_CHECKING:
-    from knell.core.kind import Kind
-    from knell.core.ports.world import World
 
 # What follows an Escape at once is read as Alt: the open question stays, and Enter answers yes.
 # Text and Enter in one burst are taken for a paste, and the Enter for a line break in it.
@@ -31,25 +28,21 @@ NO_PROMPT = "its screen shows no prompt to type them into"
 NOT_ALONE = "they do not stand alone in its prompt"
 
 
-def type_exits(world: "World", cases: Sequence[Case]) -> dict[str, Notice | None]:
+def type_exits(world: World, cases: Sequence[Case]) -> dict[str, Notice | None]:
     """By run, why Enter was not pressed, or None. Typing takes a second, most of it pauses: for
     many runs it is done side by side."""
-
-    def type_one(case: Case) -> Notice | None:
-        return type_exit(world, case.run, case.agent)
-
     if len(cases) <= 1:
-        return {case.run.id: type_one(case) for case in cases}
+        return {case.run.id: type_exit(world, case) for case in cases}
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(min(len(cases), TYPISTS)) as typists:
-        told = typists.map(type_one, cases)
+        told = typists.map(type_exit, repeat(world), cases)
         return {case.run.id: notice for case, notice in zip(cases, told, strict=True)}
 
 
-def type_exit(world: "World", run: Run, agent: Agent) -> Notice | None:
+def type_exit(world: World, case: Case) -> Notice | None:
     """Returns why Enter was not pressed, or None. What was typed until then is sent to nobody."""
-    typing = ExitTyping(world, run, world.kinds.kind_or_command(agent.kind))
+    typing = ExitTyping(world, case.run, case.kind)
     try:
         trouble = typing.type_and_send()
     except PlaceFailed as error:  # its pane closes with it
@@ -62,7 +55,7 @@ def type_exit(world: "World", run: Run, agent: Agent) -> Notice | None:
 class ExitTyping:
     """Types the exit keys of one agent, with a look at its screen before each step."""
 
-    def __init__(self, world: "World", run: Run, kind: "Kind") -> None:
+    def __init__(self, world: World, run: Run, kind: Kind) -> None:
         self.world = world
         self.run = run
         self.kind = kind
@@ -129,7 +122,7 @@ class ExitTyping:
         self.world.wait([self.run.process] if self.run.process else [], seconds)
 
 
-def not_in_front(world: "World", run: Run, kind: "Kind") -> str:
+def not_in_front(world: World, run: Run, kind: Kind) -> str:
     """Why keys typed now could reach another program; empty if they cannot."""
     seen = world.place(run.place.name).keyboard(run.place, run.id)
     if not isinstance(seen, Present):
@@ -141,21 +134,15 @@ def not_in_front(world: "World", run: Run, kind: "Kind") -> str:
         return f"the pane belongs to PID {seen.pid}"
     if not same_terminal(world, seen.pid, run.process.pid):
         return "the agent runs in another terminal, inside of that pane"
-    return covered(world, run, run.process.pid, kind)
-
-
-def covered(world: "World", run: Run, agent: int, kind: "Kind") -> str:
-    """Which program reads the keys instead of the agent, in the agent's own terminal."""
-    front = world.processes.foreground(agent)
-    if run.keeper and agent in front:
-        return ""
+    front = world.processes.foreground(run.process.pid)
     # Of an adopted pane only its owner knows what it is: it may be a shell, which takes the line.
-    if any(kind.runs_in(world.processes.argv(pid)) for pid in front):
+    own = run.keeper and run.process.pid in front
+    if own or any(kind.runs_in(world.processes.argv(pid)) for pid in front):
         return ""
     return f"PID {front[0] if front else '?'} is in front in the pane, not the agent"
 
 
-def same_terminal(world: "World", pane: int, agent: int) -> bool:
+def same_terminal(world: World, pane: int, agent: int) -> bool:
     """Whether what is typed into the pane of one process is read by the other."""
     both = (world.processes.describe(pane), world.processes.describe(agent))
     terminals = {one.terminal for one in both if one}

@@ -1,6 +1,7 @@
 """Ends agents surely: TERM → 2 s → KILL, all of their processes, proven by a receipt."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from knell.core import ladder as ladders
@@ -8,6 +9,7 @@ from knell.core.authority import Deed
 from knell.core.ending_steps import Way
 from knell.core.errors import StoreFailed
 from knell.core.ladder import Ladder
+from knell.core.ports.store import NotLive
 from knell.core.receipt import Receipt, TargetResult
 from knell.core.run import Ending, Outcome, Run
 from knell.life.base.authority import Seats, check_agents, check_authority, note_override
@@ -15,6 +17,7 @@ from knell.life.base.caller import Caller, caller
 from knell.life.base.members import forget_dead, living_orphans
 from knell.life.base.targets import Crowd, Meant, Picture
 from knell.life.end.engine import end
+from knell.life.end.prepare import preview
 
 if TYPE_CHECKING:
     from knell.core.ports.world import World
@@ -57,8 +60,6 @@ def kill(world: "World", wish: KillWish, who: Caller | None = None) -> list[Targ
     own, agents = who.run_above, picture.agents
     way = Way(ladder, ending, deregister=group, dissolve=wish.dissolve, own_run=own, agents=agents)
     if wish.dry_run:
-        from knell.life.end.prepare import preview
-
         ended = [preview(world, run, ending) for run in runs]
     else:
         if seats:
@@ -73,7 +74,11 @@ def kill(world: "World", wish: KillWish, who: Caller | None = None) -> list[Targ
         ends = end_or_preview(world, meant.orphans, way, dry_run=wish.dry_run)
         by_orphan = {(orphan.run, orphan.process.pid): receipt for orphan, receipt in ends}
     results = crowd.results(meant, ended, by_orphan)
-    return clean_up_ended(world, results, meant.over, wish) if wish.cleanup else results
+    if not wish.cleanup:
+        return results
+    from knell.life.end.cleanup import clean_up_ended
+
+    return clean_up_ended(world, results, meant.over, wish.cleanup, dry_run=wish.dry_run)
 
 
 def check_meant(
@@ -102,18 +107,6 @@ def comes_back(crowd: Crowd, run: Run) -> bool:
     return agent is not None and agent.restart > 0
 
 
-def clean_up_ended(
-    world: "World", results: list[TargetResult], over: Sequence[Run], wish: KillWish
-) -> list[TargetResult]:
-    """Cleans up after runs that had ended before it was asked for."""
-    from knell.core.worktree import Cleanup
-    from knell.life.end import cleanup
-
-    here = [run for run in over if run.host == world.host]
-    mode, dry_run = Cleanup(wish.cleanup), wish.dry_run
-    return [cleanup.clean_up_ended(world, one, here, mode, dry_run=dry_run) for one in results]
-
-
 def call_off_restarts(crowd: Crowd, over: Sequence[Run], who: Caller) -> None:
     """Agents that are meant and had ended before are not started again by the watch."""
     over = [run for run in over if comes_back(crowd, run)]
@@ -121,27 +114,19 @@ def call_off_restarts(crowd: Crowd, over: Sequence[Run], who: Caller) -> None:
         return
     from knell.life.base.restart_plans import call_off
 
-    try:
+    with suppress(StoreFailed):  # no run can be started either while the store cannot be written
         call_off(crowd.world, over, who.by)
-    except StoreFailed:
-        return  # no run can be started either while the store cannot be written
 
 
 def force_requests(picture: Picture, runs: Sequence[Run], who: Caller) -> None:
     """An agent that was asked to leave and is ended now did not leave by itself: the request that
     it got is a demand from now on."""
-    asked = [run for run in runs if run.id in picture.leaving and run.id != who.run]
-    if not asked:
-        return
-    from knell.core.ports.store import NotLive
-
+    asked = [run.id for run in runs if run.id in picture.leaving and run.id != who.run]
     for run in asked:
-        request = picture.world.store.shutdowns.open_of(run.id)
-        try:
+        request = picture.world.store.shutdowns.open_of(run)
+        with suppress(NotLive):  # it ended meanwhile
             if request:
                 picture.world.store.shutdowns.ask(request._replace(force=True))
-        except NotLive:
-            continue  # it ended meanwhile
 
 
 def chosen_ladder(world: "World", wish: KillWish) -> Ladder:

@@ -49,12 +49,10 @@ def prune(
     free = [run for run in old if run not in tracked]
     size = sum(world.disk.allocated_bytes(world.rundir(run)) for run in free)
     size += world.archive.weight(free)
-    removed: list[str] = []
     kept = [f"{run}: processes of it are still there" for run in old if run in tracked]
-    for run in old:
-        why = "" if dry_run or run in tracked else _remove_directory(world, run)
-        kept += [f"{run}: {why}"] if why else []
-        removed += [] if why or run in tracked else [run]
+    whys = {run: "" if dry_run else _remove_directory(world, run) for run in free}
+    kept += [f"{run}: {why}" for run, why in whys.items() if why]
+    removed = [run for run, why in whys.items() if not why]
     if removed and not dry_run:
         if why := world.archive.forget(removed):
             return Pruned(before, (), 0, (*kept, *(f"{run}: {why}" for run in removed)))

@@ -1,11 +1,11 @@
 """Deletes a conversation for good: exactly its files, inside its program's own folder."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from knell.core.agent import Agent
 from knell.core.codes import Code, Notice
-from knell.core.conversation import UNSURE, recorded_conversation
+from knell.core.conversation import UNSURE
 from knell.core.errors import Refused
 from knell.core.kind import Kind
 from knell.core.ports.world import World
@@ -18,7 +18,7 @@ from knell.life.base.conversation import (
     unread_files,
 )
 from knell.life.base.conversation_copy import forget_copies
-from knell.life.base.conversation_users import conversation_user
+from knell.life.base.conversation_users import conversation_user, namesakes
 
 OVER = (Result.ENDED, Result.ALREADY_ENDED)
 Troubles = tuple[Notice, ...]
@@ -99,15 +99,8 @@ def _why_kept(world: World, agent: Agent, kind: Kind) -> str:
         return f"{unread[0]} cannot be read, and may be that of another conversation"
     if user := conversation_user(world, agent, kind):
         return f"{user} is in it"
-    return next((f"it is that of '{name}', too" for name in _namesakes(world, agent)), "")
-
-
-def _namesakes(world: World, agent: Agent) -> Iterator[str]:
-    """Other agents, ended ones too, that come back to the same conversation."""
-    for other in world.store.runs.agents():
-        same = (other.kind, recorded_conversation(other).id) == (agent.kind, agent.conversation)
-        if same and other.name != agent.name:
-            yield other.name
+    others = namesakes(world, agent, agent.conversation)
+    return f"it is that of '{others[0]}', too" if others else ""
 
 
 def _not_deleted(*why: str) -> Troubles:

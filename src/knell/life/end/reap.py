@@ -1,7 +1,7 @@
 """Lists and ends processes that outlived their run (orphans)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from knell.core import ladder as ladders
 from knell.core.authority import Deed, Relation, Subject
@@ -11,6 +11,7 @@ from knell.core.errors import NoSuchAgent, Refused, StoreFailed
 from knell.core.ladder import Ladder
 from knell.core.ports.endings import Callbacks, EndReport
 from knell.core.ports.processes import Target
+from knell.core.ports.world import World
 from knell.core.receipt import Pane, Receipt, Result
 from knell.core.run import Ending, Orphan, Outcome, Run
 from knell.life.base.authority import check, check_agents
@@ -20,9 +21,6 @@ from knell.life.base.members import forget_dead, living_orphans, protected_now, 
 from knell.life.base.receipts import blank, result_of, unrecorded, would_end
 from knell.life.base.take_in import take_in_journals
 from knell.life.end.engine import close_pane
-
-if TYPE_CHECKING:
-    from knell.core.ports.world import World
 
 
 class OrphanEnd(NamedTuple):
@@ -36,7 +34,7 @@ class Reaped(NamedTuple):
 
 
 def reap(
-    world: "World",
+    world: World,
     *,
     end: bool,
     names: Sequence[str] = (),
@@ -61,7 +59,7 @@ def reap(
     return Reaped(orphans, end_or_preview(world, orphans, way, dry_run=dry_run))
 
 
-def reap_foreign(world: "World", pids: Sequence[int], *, dry_run: bool = False) -> list[OrphanEnd]:
+def reap_foreign(world: World, pids: Sequence[int], *, dry_run: bool = False) -> list[OrphanEnd]:
     """Ends leftovers of agents that knell did not start: only those listed, only by PID."""
     who = caller(world)
     if not dry_run:
@@ -81,7 +79,7 @@ def reap_foreign(world: "World", pids: Sequence[int], *, dry_run: bool = False) 
     return end_or_preview(world, orphans, _reaping(world, who.by), dry_run=dry_run)
 
 
-def _reaping(world: "World", by: str, grace: float | None = None) -> Way:
+def _reaping(world: World, by: str, grace: float | None = None) -> Way:
     ladder = ladders.with_grace(ladders.KILL, world.settings.kill_grace if grace is None else grace)
     return Way(ladder, Ending(Outcome.KILLED, by, "reaped"))
 
@@ -90,7 +88,7 @@ def _reaping(world: "World", by: str, grace: float | None = None) -> Way:
 
 
 def end_or_preview(
-    world: "World", orphans: Sequence[Orphan], way: Way, *, dry_run: bool
+    world: World, orphans: Sequence[Orphan], way: Way, *, dry_run: bool
 ) -> list[OrphanEnd]:
     """Ends them, with everything below them; or says what that would end.
 
@@ -111,7 +109,10 @@ def end_or_preview(
         target.run: _receipt(world, orphan, owners[orphan], reports[target.run], way.ending)
         for orphan, target in targets.items()
     }
-    cases = [_with_receipt(case, receipts[case.target.run]) for case in cases]
+    cases = [
+        case._replace(receipt=receipts[case.target.run], warnings=()).warn(*case.warnings)
+        for case in cases
+    ]
     cases = world.steps.take(Moment.DEAD, cases)
     receipts |= {case.target.run: case.receipt for case in cases if case.receipt}
     for orphan, target in targets.items():
@@ -122,14 +123,14 @@ def end_or_preview(
     return [OrphanEnd(orphan, receipts[target.run]) for orphan, target in targets.items()]
 
 
-def _own_run(world: "World", orphan: Orphan) -> Run | None:
+def _own_run(world: World, orphan: Orphan) -> Run | None:
     """The run whose agent this process is; None for what an agent left behind."""
     run = world.store.runs.run(orphan.run)
     own = run is not None and run.process is not None and run.process.same_as(orphan.process)
     return run if own else None
 
 
-def _target(world: "World", orphan: Orphan, run: Run | None, ladder: Ladder) -> Target:
+def _target(world: World, orphan: Orphan, run: Run | None, ladder: Ladder) -> Target:
     """With its keeper, if that still holds it; else just that process and what is below it."""
     key = f"{orphan.run}/{orphan.process.pid}"
     if run and run.keeper:
@@ -137,7 +138,7 @@ def _target(world: "World", orphan: Orphan, run: Run | None, ladder: Ladder) -> 
     return Target(key, "", None, orphan.process, "", ladder, alone=True)
 
 
-def _agents_case(world: "World", run: Run | None, target: Target, way: Way) -> Case | None:
+def _agents_case(world: World, run: Run | None, target: Target, way: Way) -> Case | None:
     """The case of an agent that was let go; None for what an agent left behind. The words with
     which it was let go are not those of its end."""
     agent = world.store.runs.agent(run.agent) if run else None
@@ -147,12 +148,8 @@ def _agents_case(world: "World", run: Run | None, target: Target, way: Way) -> C
     return Case(run._replace(ending=None), agent, kind, way, way.ending, target, conversation)
 
 
-def _with_receipt(case: Case, receipt: Receipt) -> Case:
-    return case._replace(receipt=receipt, warnings=()).warn(*case.warnings)
-
-
 def _receipt(
-    world: "World", orphan: Orphan, run: Run | None, report: EndReport, ending: Ending
+    world: World, orphan: Orphan, run: Run | None, report: EndReport, ending: Ending
 ) -> Receipt:
     """An agent that was let go may still have its pane; other orphans never had one."""
     pane, trouble = close_pane(world, run, report) if run else (Pane("headless"), ())
@@ -179,14 +176,14 @@ def _orphan_receipt(orphan: Orphan, ending: Ending, result: Result, at: str) -> 
     )
 
 
-def _preview(world: "World", orphan: Orphan, target: Target, ending: Ending) -> Receipt:
+def _preview(world: World, orphan: Orphan, target: Target, ending: Ending) -> Receipt:
     """What ending it would mean, without doing it."""
     members = world.processes.members(target, protected_now(world))
     receipt = _orphan_receipt(orphan, ending, Result.WOULD_END, world.now())
     return receipt._replace(processes=would_end(members))
 
 
-def _record(world: "World", orphan: Orphan, receipt: Receipt) -> Receipt:
+def _record(world: World, orphan: Orphan, receipt: Receipt) -> Receipt:
     try:
         if not receipt.survivors:
             world.store.runs.untrack_orphans([orphan.process])

@@ -84,8 +84,7 @@ def check_kinds(picture: Picture, runs: Sequence[Run]) -> None:
     """Raises if a kind is broken: its exit keys are unknown, and a TERM could lose what they save.
     `kill` ends such an agent all the same."""
     for run in runs:
-        agent = picture.agent(run.agent)
-        if agent is not None:
+        if agent := picture.agent(run.agent):
             picture.world.kind(agent.kind)
 
 

@@ -20,7 +20,7 @@ from knell.life.base.caller import caller
 from knell.life.base.conversation import find_conversation
 from knell.life.base.known_conversation import known_conversation
 from knell.life.base.take_in import take_in_journals
-from knell.life.end.revival import find_revived
+from knell.life.end.vendors import find_revived
 from knell.life.registry.agent_of_row import (
     OVER,
     agent_of,
@@ -44,8 +44,8 @@ def reconcile(world: World, live: list[Run] | None = None, *, dry_run: bool = Fa
     live = take_in_journals(world) if live is None else live
     again = "conversation {} is alive again as PID {}"
     drifts = [
-        Drift("resurrected", o.agent, again.format(o.conversation, o.member.process.pid), "")
-        for o in find_revived(world)
+        Drift("resurrected", agent.name, again.format(agent.conversation, found.process.pid), "")
+        for agent, found in find_revived(world)
     ]
     registry = world.registry(world.cwd)
     if registry is None:

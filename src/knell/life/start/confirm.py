@@ -69,11 +69,10 @@ def call_off_start(world: World, run: Run, why: str) -> None:
     if lives:  # the keeper could not say so: the disk was full, or its directory is gone
         run = run._replace(process=min(lives, key=lambda one: (one.start, one.pid)))
         world.store.runs.mark_born(run)
+    if lives or (journal.keeper and not journal.ended):
         end_unstarted(world, run, "keeper", why)
-    elif journal.keeper is None or journal.ended:
-        record_end(world, run, journal._replace(failure=why, ended=True))
     else:
-        end_unstarted(world, run, "keeper", why)
+        record_end(world, run, journal._replace(failure=why, ended=True))
     world.keepers.discard(rundir)
 
 

@@ -34,30 +34,6 @@ class Continuation(StrEnum):
 UNSEEN = "it was not seen to have loaded its conversation"
 
 
-def warnings_of(
-    verdict: Continuation, world: World, spawned: Spawned, kind: Kind
-) -> tuple[Notice, ...]:
-    if verdict is Continuation.FRESH:
-        why = "it came up with another conversation than the one on record"
-        return (Notice(Code.CONVERSATION_CHANGED, why),)
-    if verdict is not Continuation.STARTED:
-        return ()
-    from knell.core.stall.screens import noticed
-
-    question = noticed(screen_of(world, spawned), kind.asks)
-    why = f"{UNSEEN}: it asks first: {question}" if question else UNSEEN
-    return (Notice(Code.CONVERSATION_UNSEEN, why),)
-
-
-def screen_of(world: World, spawned: Spawned) -> str:
-    """Empty where it cannot be read."""
-    place = spawned.run.place
-    try:
-        return world.place(place.name).screen(place)
-    except PlaceFailed:
-        return ""
-
-
 class HowStarted(NamedTuple):
     headless: bool = False  # it works through its prompt and exits
     prompt: str = ""  # what it was given to begin with
@@ -84,6 +60,22 @@ class Sight:
         tells = kind.tell and not kind.typed_log  # gemini tells nothing of itself
         return bool(self.last_words or kind.live_file or kind.holds or tells)
 
+    @property
+    def is_gone(self) -> bool:
+        process = self.run.process
+        return process is None or isinstance(self.world.processes.look(process), Gone)
+
+    def screen(self) -> str:
+        """Empty where it cannot be read."""
+        try:
+            return self.world.place(self.run.place.name).screen(self.run.place)
+        except PlaceFailed:
+            return ""
+
+    def asks(self, screen: str) -> bool:
+        """Whether it waits for a person first: to be trusted, to be logged in."""
+        return any(re.search(pattern, screen) for pattern in self.kind.asks)
+
     def judge(self, screen: str) -> Continuation | None:
         """By the conversation that the program itself says it is in, else by what stands on its
         screen; None as long as neither tells."""
@@ -93,10 +85,41 @@ class Sight:
         shown = self.last_words and self.last_words in letters_of(screen)
         return Continuation.RESUMED if shown else None
 
-    @property
-    def is_gone(self) -> bool:
-        process = self.run.process
-        return process is None or isinstance(self.world.processes.look(process), Gone)
+    def judge_calm(self, screen: str) -> Continuation:
+        """It stays up without a word of its conversation; refused if it says that it cannot resume.
+        Before that it has time to end: such words may be part of the conversation itself."""
+        complaint = next((text for text in self.kind.lost if text in screen), "")
+        if complaint and not self.asks(screen):
+            name = self.agent.name
+            why = f"'{name}' runs, but did not come back: its screen says {complaint!r}"
+            raise NotResumable(why, f"knell kill {name}, or look at it")
+        return Continuation.STARTED
+
+    def judge_end(self) -> Continuation:
+        """A headless one that has answered is done; any other has failed, with its last words."""
+        world, run = self.world, self.run
+        if run.keeper:
+            world.wait([run.keeper], LAST_RITES)
+        take_in_journals(world)
+        receipt = world.store.endings.receipt(run.id)
+        code = receipt.exit_code if receipt else None
+        if self.how.headless and code == 0:
+            return Continuation.RESUMED
+        how = "" if code is None else f", exit code {code}"
+        why = f"'{run.agent}' did not come back: it ended{how}{last_lines(world, run)}"
+        raise NotResumable(why, f"knell receipt {run.agent} --screen shows its last words")
+
+    def warnings(self, verdict: Continuation) -> tuple[Notice, ...]:
+        if verdict is Continuation.FRESH:
+            why = "it came up with another conversation than the one on record"
+            return (Notice(Code.CONVERSATION_CHANGED, why),)
+        if verdict is not Continuation.STARTED:
+            return ()
+        from knell.core.stall.screens import noticed
+
+        question = noticed(self.screen(), self.kind.asks)
+        why = f"{UNSEEN}: it asks first: {question}" if question else UNSEEN
+        return (Notice(Code.CONVERSATION_UNSEEN, why),)
 
 
 def confirm_resume(
@@ -111,47 +134,16 @@ def confirm_resume(
     waited = 0.0
     found: Continuation | None = None
     while found is None and not sight.is_gone:
-        screen = screen_of(world, spawned)
+        screen = sight.screen()
         found = sight.judge(screen)
-        if found is None and (waited >= longest or asks(kind, screen)):
-            found = started(sight, screen)
+        if found is None and (waited >= longest or sight.asks(screen)):
+            found = sight.judge_calm(screen)
         process = spawned.run.process
         seconds = GLANCE if found is None else world.settings.spawn_stay
         world.wait([process] if process else [], seconds)
         waited += GLANCE
-    verdict = judge_end(sight) if found is None or sight.is_gone else found
-    return verdict, warnings_of(verdict, world, spawned, kind)
-
-
-def started(sight: Sight, screen: str) -> Continuation:
-    """It stays up without a word of its conversation; refused if it says that it cannot resume.
-    Before that it has time to end, because such words may be part of the conversation itself."""
-    complaint = next((text for text in sight.kind.lost if text in screen), "")
-    if complaint and not asks(sight.kind, screen):
-        name = sight.agent.name
-        why = f"'{name}' runs, but did not come back: its screen says {complaint!r}"
-        raise NotResumable(why, f"knell kill {name}, or look at it")
-    return Continuation.STARTED
-
-
-def asks(kind: Kind, screen: str) -> bool:
-    """Whether it waits for a person first: to be trusted, to be logged in."""
-    return any(re.search(pattern, screen) for pattern in kind.asks)
-
-
-def judge_end(sight: Sight) -> Continuation:
-    """A headless one that has answered is done; all others have failed, with their last words."""
-    world, run = sight.world, sight.run
-    if run.keeper:
-        world.wait([run.keeper], LAST_RITES)
-    take_in_journals(world)
-    receipt = world.store.endings.receipt(run.id)
-    code = receipt.exit_code if receipt else None
-    if sight.how.headless and code == 0:
-        return Continuation.RESUMED
-    how = "" if code is None else f", exit code {code}"
-    why = f"'{run.agent}' did not come back: it ended{how}{last_lines(world, run)}"
-    raise NotResumable(why, f"knell receipt {run.agent} --screen shows its last words")
+    verdict = sight.judge_end() if found is None or sight.is_gone else found
+    return verdict, sight.warnings(verdict)
 
 
 # -- what was said last ---------------------------------------------------------------------------

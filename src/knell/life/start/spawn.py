@@ -20,6 +20,7 @@ from knell.core.serving import serving_of
 from knell.life.base.authority import check_may_be_called, check_may_continue, check_may_start_in
 from knell.life.base.caller import caller, give_token
 from knell.life.base.conversation import root_in
+from knell.life.base.members import helper_rules
 from knell.life.base.restart_plans import forget_unneeded, kept_environment
 from knell.life.base.take_in import take_in_journals
 from knell.life.base.versions import check_installed
@@ -288,7 +289,7 @@ def prepare_keeper(
         env=agent_environment(env, agent.env, stripped, stamp),
         grace=world.settings.children_grace if grace is None else grace,
         keep=(*world.settings.children_keep, *agent.keep),
-        shared=tuple((helper.pattern, ",".join(helper.serves)) for helper in kind.helpers),
+        shared=helper_rules(kind),
         seal=seal,
         output_limit=world.settings.output_limit * 1024 * 1024,
         again=agent.restart > 0,

@@ -1,12 +1,14 @@
-"""Tells what a person types in a terminal program from what an agent had that program start."""
+"""Doubts about who asks: an agent of another KNELL_HOME than this one, as anything can set that
+variable; or what an agent had a terminal program start for it, and no person typed there."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from knell.core.process import MULTIPLEXERS
-from knell.life.base.elsewhere import older_agent
+from knell.core.authority import OPERATOR, UNPROVEN, Caller
+from knell.core.process import KEEPER, MULTIPLEXERS
+from knell.life.base.members import starters_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +17,52 @@ if TYPE_CHECKING:
     from knell.core.process import Ancestor
     from knell.core.run import Run
 
+ELSEWHERE = "an agent of another KNELL_HOME"
 SHELLS = (
     *("sh", "bash", "rbash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "yash", "tcsh", "csh"),
     *("nu", "xonsh", "elvish", "pwsh"),
 )
 RC_FILES = ("--rcfile", "--init-file")  # editors start their shells with these
+
+
+# -- another KNELL_HOME -------------------------------------------------------------------------
+
+
+def run_elsewhere(world: World, chain: Sequence[Ancestor]) -> str:
+    """The run in whose keeper, cgroup or stamp this process is, though no live run of this
+    KNELL_HOME is it; empty for a person."""
+    keeper = next((one.pid for one in chain if one.name == KEEPER), 0)
+    if not keeper:
+        return world.processes.cgroup_run() or world.env.get("KNELL_RUN", "")
+    words = world.processes.argv(keeper)
+    rundir = next((word for word in words if os.path.dirname(word).endswith("/runs")), "")
+    return os.path.basename(rundir) or UNPROVEN
+
+
+def caller_elsewhere(world: World, run: str) -> Caller:
+    """No operator, unless it started every agent of this KNELL_HOME itself, as one does that tries
+    knell out."""
+    for one in world.store.runs.newest().values():
+        if run not in starters_of(world, one):
+            doubt = f"this is {ELSEWHERE}, and '{one.agent}' is not its own"
+            return Caller(UNPROVEN, doubt=doubt)
+    return Caller(OPERATOR, elsewhere=run)
+
+
+def is_below_keeper(world: World, pid: int) -> bool:
+    """Whether that process was started below the keeper that this one is below."""
+    own = [one.pid for one in world.processes.lineage() if one.name == KEEPER]
+    return bool(own) and own[0] in world.processes.ancestors_of(pid)
+
+
+def older_agent(world: World, than: Ancestor) -> str:
+    """An agent, of whatever KNELL_HOME, that is older than that process; in words."""
+    seen = (world.processes.describe(one.process.pid) for one in world.processes.all_processes())
+    keepers = (one for one in seen if one and one.name == KEEPER and one.start <= than.start)
+    return ELSEWHERE if any(keepers) else ""
+
+
+# -- what a terminal program started -----------------------------------------------------------
 
 
 def opened_by_command(world: World, here: Sequence[Run], chain: Sequence[Ancestor]) -> str:
