@@ -26,11 +26,11 @@ from knell.life.look.night import Night as Night
 from knell.life.look.output import ScreenView as ScreenView
 from knell.life.look.progress import EndingProgress as EndingProgress
 from knell.life.look.receipts import ReceiptPage as ReceiptPage
+from knell.life.look.receipts import WorktreeView as WorktreeView
 from knell.life.look.show import CloseLook as CloseLook
 from knell.life.look.show import Story as Story
 from knell.life.look.snapshot import Changes as Changes
 from knell.life.look.snapshot import Snapshot as Snapshot
-from knell.life.look.worktrees import WorktreeView as WorktreeView
 from knell.life.registry.verify import Verification as Verification
 from knell.life.skills import SkillReport as SkillReport
 from knell.life.start.mcp_config import McpSnippet as McpSnippet

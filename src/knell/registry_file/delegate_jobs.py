@@ -42,16 +42,14 @@ def publish(root: str, job: str, news: News) -> None:
     with translated(path), files.locked(stem + ".lock"):
         was = content(path, follow=False)
         record = _record(path, was)
-        with translated(path):
-            os.chmod(path, 0o600)  # it holds the broker's password
+        os.chmod(path, 0o600)  # it holds the broker's password
         seq = max(_number(path, record), _last_in_log(stem + ".events.log")) + 1
         line = _line(job, seq, news)
         # The log first: if we die here, the next event's number is taken from it.
         with translated(stem + ".events.log"):
             files.append_line(stem + ".events.log", line)
         record |= {"last_seq": seq, "updated_at": news.at, "status": _status(record, news)}
-        with translated(path):
-            files.replace(path, was, _encoded(record, was or b""))
+        files.replace(path, was, _encoded(record, was or b""))
     audit = os.path.join(root, "delegate_job_logs", job)
     if os.path.isdir(audit):
         with translated(audit):

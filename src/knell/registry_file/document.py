@@ -281,8 +281,5 @@ def _unfolded(changes: Mapping[str, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for key, value in changes.items():
         head, dot, rest = key.partition(".")
-        if dot:
-            nested.setdefault(head, {})[rest] = value
-        else:
-            nested[key] = value
+        nested[head] = {**nested.get(head, {}), rest: value} if dot else value
     return nested

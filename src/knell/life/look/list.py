@@ -190,6 +190,7 @@ def view_of(
     age = heartbeat_age(world, run) if run.live else None
     last = last if run.live else LastVerdict(activity="")
     odd = oddity(world, run, seen or {}) if run.live else None
+    outcome, by, reason = run.ending[:3] if run.ending else ("", "", "")
     return AgentView(
         **{name: getattr(agent, name) for name in OF_AGENT},
         **{name: getattr(run, name) for name in OF_RUN},
@@ -202,21 +203,15 @@ def view_of(
         pane=run.place.pane,
         heartbeat_age_s=age,
         run=run.id,
-        **_ending_words(run),
+        outcome="" if run.live else str(outcome),  # while it is under way, only who asked and why
+        by=by,
+        reason=reason,
         note=odd.text if odd else "",
         note_code=str(odd.code) if odd else "",
         team_status=team_status(run, last.now, leaving),
         server=other_server(world, run.place),
         **last.found,
     )
-
-
-def _ending_words(run: Run) -> dict[str, str]:
-    """Who asked for its end and why, and once it is over what came of it."""
-    if run.ending is None:
-        return {"outcome": "", "by": "", "reason": ""}
-    outcome, by, reason = run.ending[:3]
-    return {"outcome": "" if run.live else outcome.value, "by": by, "reason": reason}
 
 
 def other_server(world: "World", place: Place) -> str:
