@@ -34,8 +34,6 @@ class Document(NamedTuple):
 
 
 class RowChange(NamedTuple):
-    """What becomes of the fields of one session."""
-
     name: str
     set: Mapping[str, Any]
     drop: Sequence[str] = ()

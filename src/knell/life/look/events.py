@@ -31,8 +31,6 @@ def follow(world: World, *, agent: str, every: float, after: int) -> Iterator[Ev
 
 
 class TaskStep(NamedTuple):
-    """One thing that happened to a task."""
-
     at: str
     what: str  # claimed, completed, released, reassigned, …
     agent: str

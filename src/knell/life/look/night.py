@@ -10,8 +10,6 @@ READ = 100_000  # events that are looked through, the newest ones
 
 
 class Happened(NamedTuple):
-    """One thing that happened to an agent."""
-
     at: str
     agent: str
     what: str

@@ -51,8 +51,6 @@ class Measured(NamedTuple):
 
 
 class TreeState(NamedTuple):
-    """What was seen of a git worktree, and when."""
-
     awake: float
     text: str
 
@@ -100,8 +98,6 @@ class Snapshot(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What is new since an earlier snapshot."""
-
     snapshot: Snapshot
     events: tuple[Event, ...]
     rows: tuple[AgentView, ...]  # new ones, and those of which something changed

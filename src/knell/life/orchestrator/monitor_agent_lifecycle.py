@@ -159,10 +159,6 @@ def _take_heartbeat(world: World, agent_id: str) -> JsonAnswer:
     }
 
 
-def _is_heartbeat(given: dict[str, Any]) -> bool:
-    return given.get("ACTION") == HEARTBEAT
-
-
 ACTION = "Check all agents, check one, or record a heartbeat of one."
 COMMAND = JsonCommand(
     inputs=(
@@ -182,5 +178,5 @@ COMMAND = JsonCommand(
     tools=("database",),
     errors=command.NO_AGENT
     | {"monitoring_error": "An agent could not be looked at, or is not running"},
-    is_silent=_is_heartbeat,
+    silent=(HEARTBEAT,),
 )

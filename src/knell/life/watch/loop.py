@@ -56,8 +56,6 @@ class WatchWish(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a single round found and did."""
-
     drifts: list[Drift]
     judged: list[Judgement]
     reports: list[WatchReport]

@@ -19,8 +19,6 @@ STEP = 0.1
 
 
 class WatchSwitch(NamedTuple):
-    """What came of it."""
-
     on: bool
     pid: int
 

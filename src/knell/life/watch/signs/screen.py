@@ -16,8 +16,6 @@ GRAIN = 2.0  # tmux reports activity in whole seconds: what was just drawn may n
 
 
 class LastScreen(NamedTuple):
-    """What a screen said when it was last read."""
-
     at: Clock
     stir: str
     says: SignRecord
