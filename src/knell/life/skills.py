@@ -190,9 +190,8 @@ def _sites(world: World, wish: SkillWish) -> list[SkillSite]:
     unknown = [name for name in wish.skills if name not in shipped]
     if unknown:
         raise BadRequest(f"knell has no skill '{unknown[0]}'", f"one of: {', '.join(shipped)}")
-    folders = _folders(world, wish)
     sites: list[SkillSite] = []
-    for kind, folder in folders.items():
+    for kind, folder in _folders(world, wish).items():
         names = wish.skills or {**shipped, **dict.fromkeys(_left_by_others(world, folder))}
         sites += [
             SkillSite(kind, name, os.path.join(folder, name), shipped.get(name, {}))

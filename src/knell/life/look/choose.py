@@ -12,7 +12,6 @@ from knell.life.look.list import AgentView, LastVerdict, last_activity, view_of
 
 READ = 20_000  # events that are looked through, the newest ones
 CLAIMED = "life.stopping"
-NOT_A_PERSON = ("watch",)
 
 
 def names_meant(world: World, targets: Sequence[str], *, with_ended: bool) -> frozenset[str]:
@@ -53,7 +52,7 @@ def last_ended(world: World) -> list[str]:
     for event in reversed(world.store.events.read(0, "", READ)):
         if batch and not _belongs(event, batch[-1]):
             break
-        if batch or (event.type == CLAIMED and event.data.get("by") not in NOT_A_PERSON):
+        if batch or (event.type == CLAIMED and event.data.get("by") != "watch"):
             batch.append(event)
     if not batch:
         why = "no kill or stop is on record"

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 from knell.core.agent import Agent
 from knell.core.ports.ending_store import ReceiptQuery, StoredReceipt
 from knell.core.ports.world import World
-from knell.core.receipt import Cleaning
 from knell.life.base.take_in import take_in_journals
 from knell.life.look.list import AgentView, LastVerdict, view_of
 
@@ -65,7 +64,7 @@ class WorktreeView(NamedTuple):
     at: str
     rescue: str  # the ref that holds work that existed nowhere else
     quarantined: bool
-    commands: tuple[str, ...]  # by which a person gets the work back
+    commands: tuple[str, ...]  # by which a person gets the work back, inside the repository
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -83,13 +82,9 @@ def worktrees(world: World, limit: int) -> list[WorktreeView]:
             agent=receipt.agent,
             run=receipt.run,
             at=stored.at,
-            commands=commands(cleaning, receipt.agent),
+            commands=(f"git show --stat {cleaning.rescue}", cleaning.way_back(receipt.agent))
+            if cleaning.rescue
+            else (),
         )
         found.setdefault((view.path, view.rescue), view)
     return list(found.values())
-
-
-def commands(cleaning: Cleaning, agent: str) -> tuple[str, ...]:
-    """To be given inside the repository."""
-    rescue = cleaning.rescue
-    return (f"git show --stat {rescue}", cleaning.way_back(agent)) if rescue else ()
