@@ -135,7 +135,7 @@ class LiveVerbs:
     def night(self, since: str) -> r.Night:
         """What happened since a time (ISO 8601 in UTC): stalls, restarts, endings, tasks that were
         handed back, and work that was rescued."""
-        from knell.life.look.night import night
+        from knell.life.look.events import night
 
         return night(self._world, since)
 
@@ -153,7 +153,7 @@ class LiveVerbs:
 
     def worktrees(self, limit: int = 200) -> list[r.WorktreeView]:
         """What became of worktrees: kept or removed, why, and where their work was saved."""
-        from knell.life.look.worktrees import worktrees
+        from knell.life.look.receipts import worktrees
 
         return worktrees(self._world, limit)
 
@@ -177,19 +177,19 @@ class LiveVerbs:
 
     def last_ended(self) -> list[str]:
         """The agents that the last `kill` or `stop` ended and that have not been started since."""
-        from knell.life.look.last_ended import last_ended
+        from knell.life.look.choose import last_ended
 
         return last_ended(self._world)
 
     def ended_agents(self, target: str) -> list[str]:
         """The agents of a group, such as tag:night, that have ended and could be resumed."""
-        from knell.life.look.last_ended import to_bring_back
+        from knell.life.look.choose import to_bring_back
 
         return to_bring_back(self._world, target)
 
     def agent_of_conversation(self, id: str) -> str:
         """The agent whose conversation has this id; empty if none has."""
-        from knell.life.look.last_ended import agent_of_conversation
+        from knell.life.look.choose import agent_of_conversation
 
         return agent_of_conversation(self._world, id)
 

@@ -20,17 +20,17 @@ from knell.life.end.reap import Reaped as Reaped
 from knell.life.hooks import HookReport as HookReport
 from knell.life.look.bug_report import BugReport as BugReport
 from knell.life.look.doctor import Diagnosis as Diagnosis
+from knell.life.look.events import Night as Night
 from knell.life.look.events import TaskStep as TaskStep
 from knell.life.look.list import AgentView as AgentView
-from knell.life.look.night import Night as Night
 from knell.life.look.output import ScreenView as ScreenView
 from knell.life.look.progress import EndingProgress as EndingProgress
 from knell.life.look.receipts import ReceiptPage as ReceiptPage
+from knell.life.look.receipts import WorktreeView as WorktreeView
 from knell.life.look.show import CloseLook as CloseLook
 from knell.life.look.show import Story as Story
 from knell.life.look.snapshot import Changes as Changes
 from knell.life.look.snapshot import Snapshot as Snapshot
-from knell.life.look.worktrees import WorktreeView as WorktreeView
 from knell.life.registry.verify import Verification as Verification
 from knell.life.skills import SkillReport as SkillReport
 from knell.life.start.mcp_config import McpSnippet as McpSnippet
@@ -44,5 +44,5 @@ from knell.life.teams.kill_agent import KillAgentAnswer as KillAgentAnswer
 from knell.life.teams.task import Claimed as Claimed
 from knell.life.teams.team import TeamView as TeamView
 from knell.life.watch.autostart import Service as Service
+from knell.life.watch.autostart import WatchSwitch as WatchSwitch
 from knell.life.watch.loop import Round as Round
-from knell.life.watch.switch import WatchSwitch as WatchSwitch

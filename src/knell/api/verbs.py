@@ -282,7 +282,7 @@ class StartAndWatchVerbs:
 
     def switch_watch(self, *, on: bool) -> r.WatchSwitch:
         """Starts the watch in the background, or ends the one that runs on this host."""
-        from knell.life.watch.switch import switch_watch
+        from knell.life.watch.autostart import switch_watch
 
         return switch_watch(self._world, on=on)
 

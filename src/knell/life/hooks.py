@@ -35,8 +35,6 @@ class HookReport(NamedTuple):
 
 
 class Site(NamedTuple):
-    """One settings file of one program."""
-
     program: str  # the kind
     hooks: Hooks
     path: str

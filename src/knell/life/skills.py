@@ -48,8 +48,6 @@ class SkillReport(NamedTuple):
 
 
 class SkillSite(NamedTuple):
-    """One skill in one directory."""
-
     kind: str
     skill: str
     path: str
@@ -67,9 +65,12 @@ class SkillSite(NamedTuple):
 
 
 def status(world: World, wish: SkillWish) -> list[SkillReport]:
-    return [
-        _try_one(site, lambda site: _status_one(world.trees, site)) for site in _sites(world, wish)
-    ]
+    def look(site: SkillSite) -> SkillReport:
+        tree = world.trees.look(site.path)
+        state = standing(tree, site.files)
+        return site.report(state, notes=_told(tree, state))
+
+    return [_try_one(site, look) for site in _sites(world, wish)]
 
 
 def install(world: World, wish: SkillWish) -> list[SkillReport]:
@@ -122,12 +123,6 @@ def _try_one(site: SkillSite, verb: Callable[[SkillSite], SkillReport]) -> Skill
 # -- one skill in one directory --------------------------------------------------------------------
 
 
-def _status_one(trees: Trees, site: SkillSite) -> SkillReport:
-    tree = trees.look(site.path)
-    state = standing(tree, site.files)
-    return site.report(state, notes=_told(tree, state))
-
-
 def _told(tree: FolderSeen, state: Standing) -> tuple[str, ...]:
     """What a person should know of a folder that is not as knell left it."""
     note = note_in(tree)
@@ -162,10 +157,8 @@ def _install_one(trees: Trees, site: SkillSite, wish: SkillWish, made: int) -> S
         except KnellError:
             trees.move(site.aside, site.path)
             raise
-    elif state is Standing.OUTDATED:
-        trees.put(site.path, files, instead_of=tree)
     else:
-        trees.put(site.path, files)
+        trees.put(site.path, files, instead_of=tree if state is Standing.OUTDATED else None)
     return site.report(Standing.INSTALLED, changed=True, notes=told)
 
 
@@ -197,9 +190,8 @@ def _sites(world: World, wish: SkillWish) -> list[SkillSite]:
     unknown = [name for name in wish.skills if name not in shipped]
     if unknown:
         raise BadRequest(f"knell has no skill '{unknown[0]}'", f"one of: {', '.join(shipped)}")
-    folders = _folders(world, wish)
     sites: list[SkillSite] = []
-    for kind, folder in folders.items():
+    for kind, folder in _folders(world, wish).items():
         names = wish.skills or {**shipped, **dict.fromkeys(_left_by_others(world, folder))}
         sites += [
             SkillSite(kind, name, os.path.join(folder, name), shipped.get(name, {}))

@@ -224,7 +224,7 @@ class AgentSessions:
         """Tell the registry of delegated jobs, in the directory that contains `.hermes`."""
         folder = os.path.dirname(self.path)
         root = os.path.dirname(folder) if os.path.basename(folder) == ".hermes" else folder
-        delegate_jobs.publish(root, job, delegate_jobs.News(event, detail, data, self._now()))
+        delegate_jobs.publish(root, job, event, detail, data, self._now())
 
 
 def _decoded(data: bytes) -> str:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from knell import files
 from knell.core.errors import RegistryFailed
@@ -22,19 +22,12 @@ _PATH = re.compile(r"(?<![\w/.])(?:~|\.{1,2})?/\S*")
 _TAIL = 65_536  # bytes of the log in which its last number is looked for
 
 
-class News(NamedTuple):
-    event: str
-    detail: str
-    data: Mapping[str, Any]
-    at: str
-
-
-def publish(root: str, job: str, news: News) -> None:
+def publish(root: str, job: str, event: str, detail: str, data: Mapping[str, Any], at: str) -> None:
     """Append the event and bring the job's file up to date; RegistryFailed if there is none."""
     if not _JOB.fullmatch(job):
         raise RegistryFailed(f"{job[:80]!r} is no job's id", "an id has letters, digits, - and _")
-    if news.event not in EVENTS:
-        raise RegistryFailed(f"'{news.event}' is no event of a job", f"use {', '.join(EVENTS)}")
+    if event not in EVENTS:
+        raise RegistryFailed(f"'{event}' is no event of a job", f"use {', '.join(EVENTS)}")
     stem = os.path.join(root, ".mam", "jobs", job)
     path = stem + ".json"
     if content(path, follow=False) is None:
@@ -42,43 +35,38 @@ def publish(root: str, job: str, news: News) -> None:
     with translated(path), files.locked(stem + ".lock"):
         was = content(path, follow=False)
         record = _record(path, was)
-        with translated(path):
-            os.chmod(path, 0o600)  # it holds the broker's password
+        os.chmod(path, 0o600)  # it holds the broker's password
         seq = max(_number(path, record), _last_in_log(stem + ".events.log")) + 1
-        line = _line(job, seq, news)
+        line = json.dumps(
+            {
+                "schema_version": SCHEMA,
+                "seq": seq,
+                "job_id": job,
+                "event": event,
+                "timestamp": at,
+                "detail": shortened(detail),
+                "data": dict(data),
+            }
+        )
         # The log first: if we die here, the next event's number is taken from it.
         with translated(stem + ".events.log"):
             files.append_line(stem + ".events.log", line)
-        record |= {"last_seq": seq, "updated_at": news.at, "status": _status(record, news)}
-        with translated(path):
-            files.replace(path, was, _encoded(record, was or b""))
+        record |= {"last_seq": seq, "updated_at": at, "status": _status(record, event, data)}
+        files.replace(path, was, _encoded(record, was or b""))
     audit = os.path.join(root, "delegate_job_logs", job)
     if os.path.isdir(audit):
         with translated(audit):
             files.append_line(os.path.join(audit, "events.ndjson"), line)
 
 
-def _status(record: Mapping[str, Any], news: News) -> str:
+def _status(record: Mapping[str, Any], event: str, data: Mapping[str, Any]) -> str:
     """A job that is over stays as it ended; one whose agent was ended is not completed."""
     status = str(record.get("status", "pending"))
     if status in OVER:
         return status
-    if news.event == "completed":
-        return "cancelled" if news.data.get("outcome") in CUT_SHORT else "completed"
-    return {"started": "running", "error": "error"}.get(news.event, status)
-
-
-def _line(job: str, seq: int, news: News) -> str:
-    event = {
-        "schema_version": SCHEMA,
-        "seq": seq,
-        "job_id": job,
-        "event": news.event,
-        "timestamp": news.at,
-        "detail": shortened(news.detail),
-        "data": dict(news.data),
-    }
-    return json.dumps(event)
+    if event == "completed":
+        return "cancelled" if data.get("outcome") in CUT_SHORT else "completed"
+    return {"started": "running", "error": "error"}.get(event, status)
 
 
 def shortened(detail: str) -> str:

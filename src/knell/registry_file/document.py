@@ -34,8 +34,6 @@ class Document(NamedTuple):
 
 
 class RowChange(NamedTuple):
-    """What becomes of the fields of one session."""
-
     name: str
     set: Mapping[str, Any]
     drop: Sequence[str] = ()
@@ -281,8 +279,5 @@ def _unfolded(changes: Mapping[str, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for key, value in changes.items():
         head, dot, rest = key.partition(".")
-        if dot:
-            nested.setdefault(head, {})[rest] = value
-        else:
-            nested[key] = value
+        nested[head] = {**nested.get(head, {}), rest: value} if dot else value
     return nested

@@ -1,10 +1,17 @@
-"""Which agents the targets of `list` mean: the same words as for `kill`, ended agents too."""
+"""Which agents are meant: by `list`, with the same words as for `kill`; and by `resume`, which
+brings back what the last `kill` or `stop` ended, a group, or a conversation."""
 
 from collections.abc import Iterable, Sequence
 
+from knell.core.codes import Code
+from knell.core.errors import Refused
+from knell.core.ports.store import Event
 from knell.core.ports.world import World
 from knell.life.base.targets import Crowd, Picture
 from knell.life.look.list import AgentView, LastVerdict, last_activity, view_of
+
+READ = 20_000  # events that are looked through, the newest ones
+CLAIMED = "life.stopping"
 
 
 def names_meant(world: World, targets: Sequence[str], *, with_ended: bool) -> frozenset[str]:
@@ -31,3 +38,47 @@ def views_of(world: World, names: Iterable[str]) -> list[AgentView]:
             last = judged.get(run.id, LastVerdict())
             found.append(view_of(world, agent, run, last, leaving=leaving, seen=picture.seen))
     return found
+
+
+# -- of resume -----------------------------------------------------------------------------------
+
+
+def last_ended(world: World) -> list[str]:
+    """The agents of the newest ending that was asked for and not the watch's own, oldest first;
+    without those that run again. All claims of one request are one transaction, so that their
+    events follow each other."""
+    Picture(world)  # takes in what keepers have written
+    batch: list[Event] = []
+    for event in reversed(world.store.events.read(0, "", READ)):
+        if batch and not _belongs(event, batch[-1]):
+            break
+        if batch or (event.type == CLAIMED and event.data.get("by") != "watch"):
+            batch.append(event)
+    if not batch:
+        why = "no kill or stop is on record"
+        raise Refused(why, "name an agent: knell list --ended", code=Code.NEVER_ENDED)
+    newest = [world.store.runs.newest_of(event.agent) for event in reversed(batch)]
+    return [run.agent for run in newest if run and not run.live]
+
+
+def _belongs(event: Event, before: Event) -> bool:
+    """Whether it was claimed by the same process in the same transaction."""
+    same = event.data.get("owner") == before.data.get("owner")
+    return event.type == CLAIMED and event.id == before.id - 1 and same
+
+
+def to_bring_back(world: World, target: str) -> list[str]:
+    """The ended agents of a group; one that lives is left alone."""
+    chosen = Crowd(Picture(world)).choose(target)
+    live = {one.agent for one in chosen.candidates if one.live}
+    names = [one.agent for one in (*chosen.ended, *chosen.candidates) if one.agent not in live]
+    if not names:
+        why = f"no agent of '{target}' has ended"
+        raise Refused(why, "knell list --ended", code=Code.GROUP_NOT_FOUND)
+    return list(dict.fromkeys(names))
+
+
+def agent_of_conversation(world: World, id: str) -> str:
+    """The agent whose conversation has this id; empty if none has."""
+    found = [agent.name for agent in world.store.runs.agents() if agent.conversation == id]
+    return found[-1] if found else ""

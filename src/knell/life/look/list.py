@@ -36,16 +36,10 @@ class LastVerdict(NamedTuple):
     activity: str = UNKNOWN
     age: float = 0.0  # seconds since that look
     why: str = ""
-    quiet: float | None = None  # seconds without a sign of life at that look
+    quiet_s: float | None = None  # seconds without a sign of life at that look
     cpu_percent: float | None = None
     memory_mb: float | None = None
     processes: int | None = None
-
-    @property
-    def found(self) -> "dict[str, Any]":
-        """By the names that a row of `list` has for it."""
-        names = ("why", "cpu_percent", "memory_mb", "processes")
-        return {name: getattr(self, name) for name in names} | {"quiet_s": self.quiet}
 
     @property
     def now(self) -> str:
@@ -68,7 +62,7 @@ class AgentView(NamedTuple):
     tag: str
     role: str
     task: str
-    heartbeat_age_s: float | None
+    heartbeat_age_s: float | None  # seconds since it touched its heartbeat file; None: it never did
     cwd: str
     conversation: str
     run: str
@@ -93,9 +87,10 @@ class AgentView(NamedTuple):
         return self._asdict()
 
 
-# Fields that a row takes over from the agent, and from its run.
+# Fields that a row takes over from the agent, from its run, and from the last verdict.
 OF_AGENT = ("kind", "team", "tag", "role", "task", "cwd", "conversation")
 OF_RUN = ("parent", "host", "started_at", "ended_at")
+OF_VERDICT = ("activity", "why", "quiet_s", "cpu_percent", "memory_mb", "processes")
 
 
 def list_agents(
@@ -187,36 +182,31 @@ def view_of(
     seen: "Seen | None" = None,
 ) -> AgentView:
     """`seen`: looks that were just taken, and need not be again."""
-    age = heartbeat_age(world, run) if run.live else None
+    heartbeat = os.path.join(world.rundir(run.id), "heartbeat")
+    beat = world.disk.touched_at(heartbeat) if run.live else None
     last = last if run.live else LastVerdict(activity="")
     odd = oddity(world, run, seen or {}) if run.live else None
+    outcome, by, reason = run.ending[:3] if run.ending else ("", "", "")
     return AgentView(
         **{name: getattr(agent, name) for name in OF_AGENT},
         **{name: getattr(run, name) for name in OF_RUN},
+        **{name: getattr(last, name) for name in OF_VERDICT},
         name=run.agent,
         state=run.state.value,
-        activity=last.activity,
         activity_age_s=last.age if last.activity not in ("", UNKNOWN) else None,
         pid=run.process.pid if run.process else None,
         place=run.place.name,
         pane=run.place.pane,
-        heartbeat_age_s=age,
+        heartbeat_age_s=None if beat is None else round(max(0.0, world.seconds() - beat), 1),
         run=run.id,
-        **_ending_words(run),
+        outcome="" if run.live else str(outcome),  # while it is under way, only who asked and why
+        by=by,
+        reason=reason,
         note=odd.text if odd else "",
         note_code=str(odd.code) if odd else "",
         team_status=team_status(run, last.now, leaving),
         server=other_server(world, run.place),
-        **last.found,
     )
-
-
-def _ending_words(run: Run) -> dict[str, str]:
-    """Who asked for its end and why, and once it is over what came of it."""
-    if run.ending is None:
-        return {"outcome": "", "by": "", "reason": ""}
-    outcome, by, reason = run.ending[:3]
-    return {"outcome": "" if run.live else outcome.value, "by": by, "reason": reason}
 
 
 def other_server(world: "World", place: Place) -> str:
@@ -253,12 +243,6 @@ def agent_of_row(row: "Row") -> Agent:
         row.name, row.agent or "command", row.cwd, row.start_words, place="tmux",
         server=row.tmux_server, role=row.role, conversation=row.conversation,
     )  # fmt: skip
-
-
-def heartbeat_age(world: "World", run: Run) -> float | None:
-    """Seconds since the agent touched its heartbeat file; None if it never did."""
-    at = world.disk.touched_at(os.path.join(world.rundir(run.id), "heartbeat"))
-    return None if at is None else round(max(0.0, world.seconds() - at), 1)
 
 
 def oddity(world: "World", run: Run, looks: "Seen") -> Notice | None:

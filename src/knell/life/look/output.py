@@ -22,8 +22,6 @@ _CONTROL = re.compile(
 
 
 class ScreenView(NamedTuple):
-    """What an agent's pane shows."""
-
     agent: str
     live: bool  # else it is the last screen before the agent ended
     lines: tuple[str, ...]
@@ -41,7 +39,6 @@ def agent_and_run(world: World, name: str) -> tuple[Agent, Run]:
 
 
 def last_lines(world: World, name: str, count: int) -> list[str]:
-    """The last lines of what the agent printed."""
     _, run = agent_and_run(world, name)
     return list(lines_of(world, run))[-count:]
 

@@ -8,8 +8,6 @@ from knell.core.run import Run, State
 
 
 class EndingProgress(NamedTuple):
-    """One ending under way."""
-
     agent: str
     rung: str  # the last one that was recorded; empty: none yet
     seconds: float  # since that rung was first seen here

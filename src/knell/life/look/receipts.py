@@ -1,4 +1,4 @@
-"""Finds receipts by words, and the agents that ended last."""
+"""What receipts say: found by words, the agents that ended last, what became of worktrees."""
 
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from knell.life.look.list import AgentView, LastVerdict, view_of
 
 MOST = 500
 MOST_WORDS = 20
+OF_CLEANING = ("state", "why", "branch", "rescue", "quarantined")
 
 
 class ReceiptPage(NamedTuple):
@@ -46,3 +47,44 @@ def recently_ended(world: World, limit: int) -> list[AgentView]:
             agent = world.store.runs.agent(name) or Agent(name, stored.receipt.kind, "?")
             views[name] = view_of(world, agent, run, LastVerdict())
     return list(views.values())
+
+
+# -- worktrees -----------------------------------------------------------------------------------
+
+
+class WorktreeView(NamedTuple):
+    """One worktree, as the newest ending that looked at it left it."""
+
+    path: str
+    state: str  # kept, removed, gone
+    why: str
+    branch: str
+    agent: str
+    run: str
+    at: str
+    rescue: str  # the ref that holds work that existed nowhere else
+    quarantined: bool
+    commands: tuple[str, ...]  # by which a person gets the work back, inside the repository
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def worktrees(world: World, limit: int) -> list[WorktreeView]:
+    """The newest first, one row a path and ref."""
+    take_in_journals(world)
+    found: dict[tuple[str, str], WorktreeView] = {}
+    for stored in world.store.endings.search(ReceiptQuery(limit=limit, with_worktree=True)):
+        receipt, cleaning = stored.receipt, stored.receipt.cleaning
+        view = WorktreeView(
+            **{name: getattr(cleaning, name) for name in OF_CLEANING},
+            path=cleaning.worktree,
+            agent=receipt.agent,
+            run=receipt.run,
+            at=stored.at,
+            commands=(f"git show --stat {cleaning.rescue}", cleaning.way_back(receipt.agent))
+            if cleaning.rescue
+            else (),
+        )
+        found.setdefault((view.path, view.rescue), view)
+    return list(found.values())

@@ -12,17 +12,16 @@ from knell.core.run import Orphan, Run
 from knell.life.base.conversation import find_conversation
 from knell.life.base.known_conversation import learn_conversation
 from knell.life.base.members import living_orphans, protected_now, target_of
-from knell.life.base.targets import Crowd, Picture
+from knell.life.base.take_in import take_in_journals
 from knell.life.look.list import (
     AgentView,
     LastVerdict,
     agent_of_row,
     last_activity,
-    team_status,
     view_of,
     view_of_row,
 )
-from knell.life.look.output import lines_of
+from knell.life.look.output import agent_and_run, lines_of
 
 
 class Story(NamedTuple):
@@ -36,10 +35,8 @@ class Story(NamedTuple):
 
 
 def show(world: World, name: str) -> Story:
-    picture = Picture(world)
-    crowd = Crowd(picture, targets=[name])
     try:
-        chosen = crowd.only(name)
+        agent, run = agent_and_run(world, name)
     except NoSuchAgent:
         rows = world.steps.listed_rows((), with_ended=True)
         row = next((one for one in rows if one.row.name == name), None)
@@ -48,21 +45,15 @@ def show(world: World, name: str) -> Story:
         known = agent_of_row(row.row)
         found = find_conversation(world, known)
         return Story(view_of_row(world, row), known, [], [], [], None, found)
-    agent = crowd.agents.get(chosen.agent)
-    if agent is None:
-        raise NoSuchAgent(name)
-    runs = world.store.runs.of(agent.name)
-    agent = learn_conversation(world, agent, runs[0])
-    last = last_activity(world).get(runs[0].id, LastVerdict())
-    view = view_of(world, agent, runs[0], last)
-    status = team_status(runs[0], last.now, world.store.runs.leaving())
+    agent = learn_conversation(world, agent, run)
+    last = last_activity(world).get(run.id, LastVerdict())
     return Story(
-        view=view._replace(team_status=status),
+        view=view_of(world, agent, run, last, leaving=world.store.runs.leaving()),
         agent=agent,
-        runs=runs,
-        members=members(world, runs[0]),
+        runs=world.store.runs.of(agent.name),
+        members=members(world, run),
         orphans=[o for o in living_orphans(world) if o.agent == agent.name],
-        receipt=world.store.endings.receipt(runs[0].id),
+        receipt=world.store.endings.receipt(run.id),
         conversation=find_conversation(world, agent),
     )
 
@@ -76,22 +67,16 @@ def members(world: World, run: Run) -> list[FoundProcess]:
 
 def newest_receipt(world: World, name: str) -> Receipt:
     """By agent or by run id; an agent that has never ended has none."""
-    picture = Picture(world)
+    take_in_journals(world)
     by_run = world.store.endings.receipt(name.removeprefix("id:"))
     if by_run is not None:
         return by_run
-    crowd = Crowd(picture, targets=[name])
-    agent = crowd.only(name).agent
-    if agent not in crowd.agents:
-        raise NoSuchAgent(name)
+    agent = agent_and_run(world, name)[0].name
     found = world.store.endings.newest_receipt(agent)
-    if found is not None:
-        return found
-    raise Refused(
-        f"'{agent}' has never ended, so there is no receipt",
-        f"knell show {agent}",
-        code=Code.NEVER_ENDED,
-    )
+    if found is None:
+        why = f"'{agent}' has never ended, so there is no receipt"
+        raise Refused(why, f"knell show {agent}", code=Code.NEVER_ENDED)
+    return found
 
 
 # -- one run, for a live view ----------------------------------------------------------------------

@@ -4,7 +4,9 @@ A snapshot is a value. The one after it takes over from it what need not be look
 """
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from knell.core.ports.store import Event
@@ -18,7 +20,6 @@ from knell.core.watch_report import Drift
 from knell.life.base.members import living_orphans
 from knell.life.look.list import (
     INTERRUPTED,
-    UNKNOWN,
     AgentView,
     LastVerdict,
     last_activity,
@@ -51,8 +52,6 @@ class Measured(NamedTuple):
 
 
 class TreeState(NamedTuple):
-    """What was seen of a git worktree, and when."""
-
     awake: float
     text: str
 
@@ -100,8 +99,6 @@ class Snapshot(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What is new since an earlier snapshot."""
-
     snapshot: Snapshot
     events: tuple[Event, ...]
     rows: tuple[AgentView, ...]  # new ones, and those of which something changed
@@ -130,9 +127,7 @@ def take_snapshot(
     ]
     live = [view for view in views if view.state != State.ENDED]
     outcomes = world.store.runs.outcomes()  # counted there: the ended may be a hundred thousand
-    states: dict[str, int] = {}
-    for view in live:
-        states[view.state] = states.get(view.state, 0) + 1
+    states = dict(Counter(view.state for view in live))
     if outcomes:
         states[State.ENDED.value] = sum(outcomes.values())
     return Snapshot(
@@ -189,7 +184,7 @@ def measure(
         look, verdict, past = one.look, one.verdict, before.get(one.run.id)
         quiet = None if verdict.quiet is None else round(verdict.quiet, 1)
         last = LastVerdict(
-            verdict.activity.value if verdict.activity != UNKNOWN else UNKNOWN,
+            verdict.activity.value,
             0.0,
             verdict.why,
             quiet,
@@ -228,13 +223,10 @@ def look_at_trees(
     paths = dict.fromkeys(view.cwd for view in views if view.state != State.ENDED)
     found = {path: before[path] for path in paths if path in before}
     due = [p for p in paths if p not in found or now - found[p].awake >= TREE_EVERY]
-    left = TREES_A_TURN
-    for path in due:
-        linked = (world.disk.head(os.path.join(path, ".git")) or b"").startswith(b"gitdir:")
-        if linked and left:
-            left -= 1
-            found[path] = TreeState(now, tree_text(world, path))
-    return found
+    heads = ((path, world.disk.head(os.path.join(path, ".git"))) for path in due)
+    linked = (path for path, head in heads if head and head.startswith(b"gitdir:"))
+    looked_at = islice(linked, TREES_A_TURN)
+    return found | {path: TreeState(now, tree_text(world, path)) for path in looked_at}
 
 
 def tree_text(world: World, path: str) -> str:

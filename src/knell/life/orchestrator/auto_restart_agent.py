@@ -47,9 +47,7 @@ def carry_out(world: World, given: dict[str, Any]) -> JsonAnswer:
     if not chance.again:
         facts = {"agent_id": target.id, "retry_count": target.run.attempt}
         raise CommandFailed(_error(chance), chance.why, **facts)
-    run, trouble = _start_again(world, target, chance)
-    if run is None:
-        raise CommandFailed("spawn_failed", trouble, agent_id=target.id)
+    run = _start_again(world, target, chance)
     return {"success": True, "action": RESTART, **_row(target, chance, run)}
 
 
@@ -58,16 +56,15 @@ def _restart_all_failed(world: World, rules: RestartRules) -> JsonAnswer:
     ended = [run for run in world.store.runs.newest().values() if not run.live and run.ending]
     targets = [command.find_addressed(world, run.agent) for run in ended if run.host == world.host]
     decided = [(target, _chance(world, target, rules)) for target in targets]
-    eligible = [(target, chance) for target, chance in decided if chance.again]
+    eligible = [one for one in decided if one[1].again]
     eligible.sort(key=lambda one: _seconds_left(world, one[0].run, one[1]))
     started: list[JsonAnswer] = []
     failed: list[JsonAnswer] = []
     for target, chance in eligible:
-        run, trouble = _start_again(world, target, chance)
-        if run:
-            started.append(_row(target, chance, run))
-        else:
-            failed.append(_refusal(target, "spawn_failed", trouble))
+        try:
+            started.append(_row(target, chance, _start_again(world, target, chance)))
+        except CommandFailed as error:
+            failed.append(_refusal(target, error.problem, str(error)))
     skipped = [
         _refusal(target, _error(chance), chance.why)
         for target, chance in decided
@@ -86,10 +83,8 @@ def _restart_all_failed(world: World, rules: RestartRules) -> JsonAnswer:
     return answer
 
 
-def _start_again(
-    world: World, target: AddressedRun, chance: RestartDecision
-) -> tuple[Run | None, str]:
-    """Waits for what is left of the backoff, then starts a new run; or says why it cannot."""
+def _start_again(world: World, target: AddressedRun, chance: RestartDecision) -> Run:
+    """Waits for what is left of the backoff, then starts a new run."""
     world.wait([], _seconds_left(world, target.run, chance))
     try:
         check_agents(world, caller(world), Deed.START, [target.agent.name])
@@ -98,8 +93,8 @@ def _start_again(
     except StoreFailed:
         raise
     except KnellError as error:
-        return None, str(error)
-    return spawned.run, ""
+        raise CommandFailed("spawn_failed", str(error), agent_id=target.id) from error
+    return spawned.run
 
 
 def _seconds_left(world: World, run: Run, chance: RestartDecision) -> float:

@@ -1,9 +1,10 @@
 """What the file of each JSON command says about it, which run it means, and how it fails."""
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from knell.core.agent import Agent
+from knell.core.agent import NAME, Agent
 from knell.core.codes import Code
 from knell.core.errors import BadParameter, KnellError
 from knell.core.inputs import Input
@@ -32,7 +33,7 @@ class JsonCommand(NamedTuple):
     writes: tuple[str, ...]
     tools: tuple[str, ...]
     errors: dict[str, str]
-    is_silent: Callable[[dict[str, Any]], bool] = lambda _: False  # too frequent for the trail
+    silent: tuple[str, ...] = ()  # values of ACTION that come too often for the trail
 
 
 class CommandFailed(KnellError):
@@ -83,6 +84,11 @@ def check_agent_id(given: dict[str, Any], for_all: str, for_one: tuple[str, ...]
         raise BadParameter("AGENT_ID", message)
     if action != for_all and not named:
         raise BadParameter("AGENT_ID", f"AGENT_ID is required for ACTION {action}")
+
+
+def check_task_id(task: str) -> None:
+    if not re.fullmatch(NAME, task):
+        raise BadParameter("TASK_ID", "TASK_ID must be like TASK-31-1: letters, digits, '-', '_'")
 
 
 def pid_of(run: Run | None) -> int | None:

@@ -1,11 +1,9 @@
 """orchestrator.create-worktree: makes a branch and a directory of its own for a task."""
 
 import os
-import re
 from contextlib import suppress
 from typing import Any
 
-from knell.core.agent import NAME
 from knell.core.errors import BadParameter, StoreFailed
 from knell.core.inputs import Input
 from knell.core.ports.git import GitFailed, Tree
@@ -13,7 +11,7 @@ from knell.core.ports.store import WorktreeRow
 from knell.core.ports.world import World
 from knell.core.times import whole_seconds
 from knell.life.base.caller import caller
-from knell.life.orchestrator.command import CommandFailed, JsonAnswer, JsonCommand
+from knell.life.orchestrator.command import CommandFailed, JsonAnswer, JsonCommand, check_task_id
 
 BRANCH = "roadmap-implementation_task-{}"
 FOLDER = os.path.join(".worktrees", "implementation_task-{}")
@@ -21,8 +19,7 @@ FOLDER = os.path.join(".worktrees", "implementation_task-{}")
 
 def carry_out(world: World, given: dict[str, Any]) -> JsonAnswer:
     task = given["TASK_ID"]
-    if not re.fullmatch(NAME, task):  # it becomes part of a path and of a branch
-        raise BadParameter("TASK_ID", "TASK_ID must be like TASK-31-1: letters, digits, '-', '_'")
+    check_task_id(task)  # it becomes part of a path and of a branch
     home = _repository(world, given["REPOSITORY"] or "")
     branch = given["BRANCH_NAME"] or BRANCH.format(task)
     path = os.path.join(home, given["WORKTREE_PATH"] or FOLDER.format(task))

@@ -1,17 +1,18 @@
 """orchestrator.kill-stalled-agent: ends one named agent, or all that have stalled."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from knell.core.codes import Code
 from knell.core.ending_steps import Way
-from knell.core.errors import BadParameter
+from knell.core.errors import BadParameter, Refused
 from knell.core.inputs import Input
 from knell.core.ladder import KILL_STALLED, VERIFY, grace_of
 from knell.core.orchestrator_task import Fate
 from knell.core.ports.world import World
 from knell.core.process import Gone
 from knell.core.receipt import Receipt, Result
-from knell.core.run import Ending, Outcome, Run
+from knell.core.run import Ending, Outcome
 from knell.core.stall.verdict import SPARING, Judgement
 from knell.core.times import whole_seconds
 from knell.life.base.authority import check_authority
@@ -21,8 +22,10 @@ from knell.life.end.engine import end
 from knell.life.end.kill import KillWish, kill
 from knell.life.orchestrator import command
 from knell.life.orchestrator.command import AddressedRun, CommandFailed, JsonAnswer, JsonCommand
-from knell.life.orchestrator.usual_cleanup import or_without_cleanup
 from knell.life.watch.stalled import StalledWish, end_stalled
+
+Asked = TypeVar("Asked", KillWish, StalledWish)
+Done = TypeVar("Done")
 
 KILL, KILL_ALL = "kill_agent", "kill_stalled"
 ANYHOW = "an agent that is named is killed whether it has stalled or not"
@@ -65,6 +68,17 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _or_without_cleanup(act: Callable[[Asked], Done], wish: Asked) -> Done:
+    """Leaves the cleanup that is done unasked out where the caller may not clean up. One that was
+    asked for is refused instead. Both are refused before anything is done."""
+    try:
+        return act(wish)
+    except Refused as error:
+        if wish.cleanup != "own" or error.code not in (Code.NOT_ALLOWED, Code.ONLY_THE_LEADER):
+            raise
+    return act(wish._replace(cleanup=""))
+
+
 # -- one agent ---------------------------------------------------------------------------------
 
 
@@ -77,7 +91,7 @@ def _kill_agent(world: World, given: dict[str, Any]) -> JsonAnswer:
     own_run = (f"id:{target.run.id}",)
     reason = given["REASON"] or ""
     wish = KillWish(own_run, detail=reason, stalled=True, **_options(given))
-    results = or_without_cleanup(lambda asked: kill(world, asked), wish)
+    results = _or_without_cleanup(lambda asked: kill(world, asked), wish)
     receipts = [receipt for result in results for receipt in result.receipts]
     own = next(receipt for receipt in receipts if receipt.run == target.run.id)
     if own.result is Result.NO_PID:
@@ -177,7 +191,9 @@ def _dead_answer(world: World, target: AddressedRun, given: dict[str, Any]) -> J
     """An agent that has ended counts as killed, unless its PID belongs to another process now."""
     ending = target.run.ending
     lost = ending is not None and ending.outcome is Outcome.LOST
-    if lost and _pid_reused(world, target.run):
+    was = target.run.process
+    now = world.processes.identify(was.pid) if lost and was else None
+    if was and now and not now.same_as(was):
         message = f"PID {target.pid} belongs to another process now; nothing was signalled"
         raise _process_not_found(message, target)
     if given["STRICT"] or (lost and target.pid is None):
@@ -185,12 +201,6 @@ def _dead_answer(world: World, target: AddressedRun, given: dict[str, Any]) -> J
         raise _process_not_found(f"the process of {target.id} {what}", target)
     dead = {"already_dead": True, "message": "Agent was already dead"}
     return _contract_answer(target, given) | dead
-
-
-def _pid_reused(world: World, run: Run) -> bool:
-    was = run.process
-    now = world.processes.identify(was.pid) if was else None
-    return was is not None and now is not None and not now.same_as(was)
 
 
 def _write_off(world: World, target: AddressedRun) -> None:
@@ -219,13 +229,12 @@ def _kill_stalled(world: World, given: dict[str, Any]) -> JsonAnswer:
         named = (f"id:{command.find_addressed(world, given['AGENT_ID']).run.id}",)
     seconds, evidence = given["HEARTBEAT_TIMEOUT_SECONDS"], given["EVIDENCE"]
     wish = StalledWish(seconds, named, **_options(given), evidence=evidence)
-    judged = or_without_cleanup(lambda asked: end_stalled(world, asked), wish)
-    ended = [(one, receipt) for one, receipt in judged if receipt is not None]
-    killed = [(one, receipt) for one, receipt in ended if receipt.result in ENDED]
+    judged = _or_without_cleanup(lambda asked: end_stalled(world, asked), wish)
+    killed = [(one, receipt) for one, receipt in judged if receipt and receipt.result in ENDED]
     failed = [
         {"agent_id": receipt.agent, "pid": receipt.pid, "message": _why_alive(receipt)}
-        for _, receipt in ended
-        if receipt.result in FAILED
+        for _, receipt in judged
+        if receipt and receipt.result in FAILED
     ]
     answer: JsonAnswer = {
         "success": True,
@@ -249,14 +258,14 @@ def _kill_stalled(world: World, given: dict[str, Any]) -> JsonAnswer:
 def _stalled_row(one: Judgement, receipt: Receipt) -> JsonAnswer:
     beat = one.memory.beat
     quiet = beat.quiet if beat else one.verdict.quiet
-    answer: JsonAnswer = {
+    return {
         "agent_id": one.agent.name,
         "pid": receipt.pid,
         "seconds_since_heartbeat": None if quiet is None else int(quiet),
         "killed_gracefully": _ended_gracefully(receipt),
         "task_id": one.run.task or None,
+        **_leftovers(receipt),
     }
-    return answer | _leftovers(receipt)
 
 
 GRACE = int(grace_of(KILL_STALLED))

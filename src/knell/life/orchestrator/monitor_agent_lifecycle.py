@@ -58,9 +58,8 @@ def _check_all(world: World, given: dict[str, Any]) -> JsonAnswer:
 
 def _check_agent(world: World, given: dict[str, Any]) -> JsonAnswer:
     target = command.find_addressed(world, given["AGENT_ID"])
-    judgements: list[Judgement] = []
-    if target.run.live:
-        judgements = judge_runs(world, _limits(world, given), (f"id:{target.run.id}",))
+    only = (f"id:{target.run.id}",)
+    judgements = judge_runs(world, _limits(world, given), only) if target.run.live else []
     run = world.store.runs.run(target.run.id) or target.run
     [row] = _report_health(world, [run], judgements, given)
     until = world.now() if run.live else run.ended_at
@@ -159,10 +158,6 @@ def _take_heartbeat(world: World, agent_id: str) -> JsonAnswer:
     }
 
 
-def _is_heartbeat(given: dict[str, Any]) -> bool:
-    return given.get("ACTION") == HEARTBEAT
-
-
 ACTION = "Check all agents, check one, or record a heartbeat of one."
 COMMAND = JsonCommand(
     inputs=(
@@ -182,5 +177,5 @@ COMMAND = JsonCommand(
     tools=("database",),
     errors=command.NO_AGENT
     | {"monitoring_error": "An agent could not be looked at, or is not running"},
-    is_silent=_is_heartbeat,
+    silent=(HEARTBEAT,),
 )

@@ -102,8 +102,8 @@ def _wish(world: World, given: dict[str, Any]) -> Wish:
             " for example code-developer",
         )
     kind, args = _command(world, given["COMMAND"], agent_type)
-    if task and not re.fullmatch(NAME, task):
-        raise BadParameter("TASK_ID", "TASK_ID must be like TASK-31-1: letters, digits, '-', '_'")
+    if task:
+        command.check_task_id(task)
     agent = Agent(
         name="",
         kind=kind,
@@ -128,9 +128,9 @@ def _command(
     kinds = [name for name in world.kinds.names() if name != "command"]
     if words is None:
         words = _usual_command(world.env.get(LAUNCH, ""))
-    if words == [] and agent_type in kinds:
-        return agent_type, ()
     if words == []:
+        if agent_type in kinds:
+            return agent_type, ()
         message = f"COMMAND is required: a list of words, or a kind; or set {LAUNCH}"
         raise BadParameter("COMMAND", message)
     if isinstance(words, str):

@@ -39,10 +39,13 @@ def registered_agent(world: World, name: str) -> tuple[Agent, Place | None] | No
 
 def known_agent(world: World, row: Row) -> Agent | None:
     """The agent whose last run was in that session, if knell ever had charge of it."""
-    for run in world.store.runs.newest().values():
-        if speaks_of(row, run):
-            return world.store.runs.agent(run.agent)
-    return None
+    run = newest_run_of(world, row)
+    return world.store.runs.agent(run.agent) if run else None
+
+
+def newest_run_of(world: World, row: Row) -> Run | None:
+    newest = world.store.runs.newest().values()
+    return next((run for run in newest if speaks_of(row, run)), None)
 
 
 def name_for(world: World, row: Row) -> str:

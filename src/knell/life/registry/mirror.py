@@ -31,7 +31,6 @@ def announce_endings(world: World, cases: list[Case]) -> list[Case]:
 
 
 def write_endings(_: World, cases: list[Case]) -> list[Case]:
-    """Writes each end into the run's row."""
     return [
         case.warn(*write_end(case.row, case.asked, case.receipt, capture_id=case.way.capture_id))
         if case.row and case.receipt

@@ -25,6 +25,7 @@ from knell.life.registry.agent_of_row import (
     OVER,
     agent_of,
     agents_pane,
+    newest_run_of,
     programs_in,
     sessions_on,
     shows_agent,
@@ -127,13 +128,11 @@ class _Comparison:
 
     def dead(self, row: Row) -> Drift:
         """A stop that could not be written at its time is written now; all else was terminated."""
-        newest = self.world.store.runs.newest().values()
-        last = next((run for run in newest if speaks_of(row, run)), None)
+        last = newest_run_of(self.world, row)
         outcome, ending = Outcome.TERMINATED, last.ending if last else None
         changes = row_end(outcome, "auto_detected", self.world.now(), graceful=False)
         changes["termination_mode"] = "auto-detected"
-        asked = ending and ending.outcome is Outcome.STOPPED and ending.by != "terminal"
-        if last and ending and asked:
+        if last and ending and ending.outcome is Outcome.STOPPED and ending.by != "terminal":
             outcome = ending.outcome
             changes = row_end(outcome, ending.reason, last.ended_at, graceful=False)
         what = "the row says running, but its tmux session is dead"

@@ -12,8 +12,9 @@ from knell.core.process import Gone, Unknown
 from knell.core.receipt import Receipt, Result
 from knell.core.run import Outcome, Run
 from knell.life.base.members import living_orphans, protected_now, target_of
-from knell.life.base.targets import Crowd, Picture
-from knell.life.registry.agent_of_row import ENDED, sessions_on
+from knell.life.base.take_in import take_in_journals
+from knell.life.look.output import agent_and_run
+from knell.life.registry.agent_of_row import ENDED, newest_run_of, sessions_on
 from knell.life.registry.mirror import session_of, speaks_of
 
 # The status that belongs to each way of ending (C18); every other way leaves `terminated`.
@@ -39,15 +40,14 @@ def verify(world: World, name: str, session: str) -> Verification:
     """The facts by which the target is over, each looked at now. Changes and ends nothing."""
     if bool(name) == bool(session):
         raise BadRequest("name an agent, or a session of the registry file", "knell verify NAME")
-    picture = Picture(world)  # takes in what keepers wrote
     if session:
+        take_in_journals(world)
         return Verification(session, tuple(_facts_of_session(world, session)))
-    agent = Crowd(picture, targets=[name]).only(name).agent
-    run = world.store.runs.of(agent)[0]
+    agent, run = agent_and_run(world, name)
     registry = world.registry(world.cwd)
     rows = [row for row in registry.rows() if speaks_of(row, run)] if registry else []
     row_facts = [fact for row in rows for fact in _facts_of_row(row, run)]
-    return Verification(agent, (*_facts_of_run(world, run), *row_facts))
+    return Verification(agent.name, (*_facts_of_run(world, run), *row_facts))
 
 
 def _facts_of_session(world: World, name: str) -> Iterator[CheckedFact]:
@@ -58,7 +58,7 @@ def _facts_of_session(world: World, name: str) -> Iterator[CheckedFact]:
         raise Refused(
             f"there is no session '{name}' in a registry file", hint, code=Code.NOT_IN_REGISTRY
         )
-    run = next((one for one in world.store.runs.newest().values() if speaks_of(row, one)), None)
+    run = newest_run_of(world, row)
     there = sessions_on(world, row.tmux_server)
     if there is None:
         yield CheckedFact(f"tmux did not say whether it has the session {name}", good=False)

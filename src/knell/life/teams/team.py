@@ -22,12 +22,9 @@ from knell.life.look.list import LastVerdict, last_activity, team_status
 
 LONGEST_DESCRIPTION = 2000
 UNSTARTED = "not started"
-ENDED = "ended"
 
 
 class Person(NamedTuple):
-    """How a member is."""
-
     state: str  # of its newest run, or: not started
     activity: str
     status: str  # in the contract's words
@@ -83,20 +80,17 @@ def find_team(world: World, name: str) -> TeamView:
 
 
 def show(world: World, name: str) -> TeamView:
-    """The team, and how each of its members is."""
     take_in_journals(world)
     view = find_team(world, name)
-    runs = {run.agent: run for run in world.store.runs.live()}
     activity, leaving = last_activity(world), world.store.runs.leaving()
     people: dict[str, Person] = {}
     for member in view.members:
-        run = runs.get(member.agent)
+        run = world.store.runs.newest_of(member.agent)
         mine = (task for task in view.tasks if task.owner == member.agent)
         held = sum(task.status != TaskStatus.COMPLETED for task in mine)
-        doing = activity.get(run.id, LastVerdict()).now if run else ""
-        status = team_status(run, doing, leaving) if run else ""
-        ended = ENDED if world.store.runs.newest_of(member.agent) else UNSTARTED
-        state = run.state.value if run else ended
+        doing = activity.get(run.id, LastVerdict()).now if run and run.live else ""
+        status = team_status(run, doing, leaving) if run and run.live else ""
+        state = run.state.value if run else UNSTARTED
         people[member.agent] = Person(state, doing, status, held)
     return view._replace(people=people)
 
@@ -175,22 +169,21 @@ def agent_named(world: World, name: str) -> str:
 
 def live_run(world: World, agent: str) -> Run:
     """The agent's run, which must be alive."""
-    if world.store.runs.agent(agent) is None:
-        raise NoSuchAgent(agent)
-    run = next((run for run in world.store.runs.live() if run.agent == agent), None)
-    if run is None:
-        raise NotLive(agent)
-    return run
+    run = world.store.runs.newest_of(agent)
+    if run and run.live:
+        return run
+    raise NotLive(agent) if world.store.runs.agent(agent) else NoSuchAgent(agent)
 
 
 def live_run_id(world: World, agent: str) -> str:
     """The id of the agent's live run; empty: it has none."""
-    return next((run.id for run in world.store.runs.live() if run.agent == agent), "")
+    run = world.store.runs.newest_of(agent)
+    return run.id if run and run.live else ""
 
 
 def newest_run(world: World, agent: str) -> Run | None:
     """The newest run of an agent, by its name or a run's id, as it is on record."""
-    return next(iter(world.store.runs.of(agent)), None) or world.store.runs.run(agent)
+    return world.store.runs.newest_of(agent) or world.store.runs.run(agent)
 
 
 def team_of(world: World, agent: str) -> str:

@@ -35,8 +35,7 @@ from knell.life.registry.reconcile import INTERVALS, reconcile
 from knell.life.start.confirm import end_unstarted
 from knell.life.start.restart import next_due, plan_restarts, start_due
 from knell.life.teams.answer import OpenRequests
-from knell.life.watch.cut_off import stop_cut_off
-from knell.life.watch.policy import StallPolicies
+from knell.life.watch.policy import StallPolicies, stop_cut_off
 from knell.life.watch.samples import SampleKeeper
 from knell.life.watch.signs.collect import SignCollector
 from knell.life.watch.stalled import assess, judge_runs, stall_limits
@@ -56,8 +55,6 @@ class WatchWish(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a single round found and did."""
-
     drifts: list[Drift]
     judged: list[Judgement]
     reports: list[WatchReport]

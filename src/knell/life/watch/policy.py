@@ -1,18 +1,22 @@
-"""What the watch does about a change of verdict: an event, and by policy a stop or a kill."""
+"""What the watch does about a change of verdict: an event, and by policy a stop or a kill; and the
+stop of agents that were cut off."""
 
 from collections.abc import Sequence
 from enum import StrEnum
 
 from knell.core import ladder as ladders
 from knell.core.agent import Agent
+from knell.core.authority import Caller
 from knell.core.ending_steps import Way
 from knell.core.errors import BadRequest, Refused
 from knell.core.ports.world import World
 from knell.core.run import Ending, Outcome
 from knell.core.stall.verdict import Activity, Judgement, StallLimits
+from knell.core.stop_plan import StopOptions
 from knell.core.worktree import Cleanup
 from knell.life.base.authority import check_authority
 from knell.life.base.caller import caller
+from knell.life.end.stop import StopWish, stop
 from knell.life.watch.stalled import check_cleanup, end_if_still, reasons, remember
 
 REPORTED = {"stalled", "waiting"}  # work and rest alternate all day
@@ -121,3 +125,23 @@ def parsed_rules(texts: Sequence[str]) -> list[tuple[str, str, Policy]]:
             raise BadRequest(f"'{text}' is no rule for stalled agents", hint)
         rules.append((word, name, parsed_policy(what)))
     return rules
+
+
+def stop_cut_off(world: World, by: str) -> None:
+    """Stops agents whose host was cut off from its fleet for longer than they were allowed to be.
+
+    By the clock that counts sleep too, and that nobody can set."""
+    link = world.store.fleet.link()
+    if link is None:
+        return
+    agents = {one.name: one.cut_off_after for one in world.store.runs.live_agents()}
+    if not any(agents.values()):
+        return
+    clock = world.clock()
+    away = clock.up - (link.contact_up if link.contact_boot == clock.boot else 0.0)
+    for run in world.store.runs.live():
+        allowed = agents.get(run.agent, 0)
+        started = world.moment(clock.wall - allowed)
+        if run.host == world.host and 0 < allowed < away and run.started_at < started:
+            wish = StopWish((run.agent,), StopOptions(reason="cut_off"), yes=True)
+            stop(world, wish, Caller(by))

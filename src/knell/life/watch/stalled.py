@@ -39,8 +39,6 @@ from knell.life.watch.signs.collect import SignCollector
 
 
 class StalledWish(NamedTuple):
-    """A request to end the agents that have stalled."""
-
     older_than: float | None = None  # seconds without a sign of life; None: as configured
     targets: tuple[str, ...] = ()  # only these; empty: all agents
     grace: float | None = None
@@ -119,7 +117,6 @@ def remember(world: World, found: Sequence[Judgement]) -> None:
 
 
 def explain(world: World, name: str, limits: StallLimits) -> Judgement:
-    """The verdict on one agent, with its evidence."""
     found = judge_runs(world, limits, (name,))
     if not found:
         ended = Crowd(Picture(world)).only(name).agent

@@ -46,9 +46,7 @@ class SignCollector:
         """The signs of each run of this host, by run; `agents` has the agent of each run."""
         world = self._world
         here = [run for run in runs if run.host == world.host]
-        living = {run.id for run in here}
-        self._reader.forget(living)
-        self._screens.forget(living)
+        self._reader.forget({run.id for run in here})
         at = world.clock()
         beats = {run.id: read_heartbeat(world, run, past.get(run.id), at) for run in here}
         kinds = {run: world.kinds.kind_or_command(agent.kind) for run, agent in agents.items()}

@@ -16,8 +16,6 @@ GRAIN = 2.0  # tmux reports activity in whole seconds: what was just drawn may n
 
 
 class LastScreen(NamedTuple):
-    """What a screen said when it was last read."""
-
     at: Clock
     stir: str
     says: SignRecord
@@ -30,9 +28,6 @@ class ScreenReader:
         self._world = world
         self._shown: dict[str, LastScreen] = {}
 
-    def forget(self, living: set[str]) -> None:
-        self._shown = {run: shown for run, shown in self._shown.items() if run in living}
-
     def read(
         self, runs: Sequence[Run], kinds: Mapping[str, Kind], calm: Mapping[str, str], now: Clock
     ) -> dict[str, SignRecord]:
@@ -42,6 +37,7 @@ class ScreenReader:
         A server that does not answer is not asked again in this round: its time-out is paid once.
         """
         servers: dict[tuple[str, str, str], list[Run]] = {}
+        self._shown = {run.id: self._shown[run.id] for run in runs if run.id in self._shown}
         for run in runs:
             servers.setdefault((run.place.name, run.place.server, run.place.log), []).append(run)
         seen: dict[str, SignRecord] = {}
