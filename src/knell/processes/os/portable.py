@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from knell.core.errors import WorldError
 from knell.core.process import Alive, Ancestor, Gone, ProcessId, Unknown
-from knell.processes.os import proc
+from knell.processes.os import linux_facts, proc
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -30,7 +30,7 @@ LAYER = base.LAYER
 # only it knows whom it has seen: whoever takes over from outside finds less.
 TAKEOVER = 30.0
 KEEPER_WORDS = ("--layer", LAYER, base.LIBRARY)
-ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
+ELSEWHERE = linux_facts.ELSEWHERE
 HIDDEN = "the system hides it from this process (hidepid): it cannot be told whether it lives"
 DENIED = proc.DENIED
 FIRST_NAP, LONGEST_NAP = 0.001, 0.02  # seconds; each is twice as long as the one before
@@ -38,9 +38,10 @@ SHARE = 4  # but at least so many times as long as it took to look at all of the
 
 Process = proc.Process
 boot_id, here = functools.cache(base.boot_id), functools.cache(base.here)
-pids, stat_of, argv_of = base.pids, base.stat_of, base.argv_of
+pids, stat_of, argv_of, line_of = base.pids, base.stat_of, base.argv_of, base.line_of
 environment_of, printable, machine_id = base.environment_of, proc.printable, base.machine_id
-cwd_of, owner_of = base.cwd_of, base.owner_of
+cwd_of, owner_of, my_number = base.cwd_of, base.owner_of, os.getpid
+reads_terminal = linux_facts.reads_terminal
 
 _held: dict[int, ProcessId] = {}
 _handles = itertools.count(1)
@@ -86,11 +87,9 @@ def _look_elsewhere(process: ProcessId) -> Gone | Unknown:
         return Unknown(ELSEWHERE)
     if sys.platform != "linux":
         return Gone("rebooted")
-    from knell.processes.os import linux_boot
-
     found = proc.stat_of(process.pid)
     is_there = bool(found) and found.start == process.start
-    return linux_boot.past_boot(process, here(), is_there=is_there)
+    return linux_facts.past_boot(process, here(), is_there=is_there)
 
 
 def _is_hidden(pid: int) -> bool:
@@ -174,13 +173,9 @@ Exits = LookedForExits
 
 def command_of(pid: int) -> str:
     """Its command line for people: one line, printable, not too long, without secrets."""
-    try:
-        stat = stat_of(pid)
-    except OSError:
-        stat = None
     from knell.core.redact import redacted  # `list` asks for no command line
 
-    return redacted(stat.command()) if stat else "[?]"
+    return redacted(proc.command_of(pid, stat_of))
 
 
 def command_of_living(process: ProcessId) -> str:
@@ -198,28 +193,17 @@ def variable_of(pid: int, name: str) -> str | None:
     return environment_of(pid).get(name)
 
 
-def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
-    """Parent, grandparent, … of a process, or of ourselves, up to init."""
-    line = base.line_of(os.getpid() if pid is None else pid)
-    return tuple(one.ppid for one in line if one.ppid > 1)
-
-
 def lineage() -> tuple[Ancestor, ...]:
     """This process and those above it, up to init; nothing where /proc does not tell the truth."""
-    line = base.line_of(os.getpid())
+    line = line_of(my_number())
     if sys.platform == "linux":
         from knell.processes.os.linux import believed
 
         line = believed(line)
-    return tuple(map(_ancestor, line))
+    return tuple(map(ancestor, line))
 
 
-def describe(pid: int) -> Ancestor | None:
-    stat = stat_of(pid)
-    return _ancestor(stat) if stat else None
-
-
-def _ancestor(one: Process) -> Ancestor:
+def ancestor(one: Process) -> Ancestor:
     return Ancestor(one.pid, one.name, one.sid, one.tty, one.start)
 
 

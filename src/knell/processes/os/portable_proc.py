@@ -45,7 +45,7 @@ INSIDE: "Any" = getattr(psutil, "_psplatform").Process  # noqa: B009 - it has no
 # Where the start of a process can be had by a clock that nobody sets, psutil compares by that one.
 STEADY = {"monotonic": True} if sys.platform.startswith(("linux", "darwin", "netbsd")) else {}
 
-pids, read = psutil.pids, proc.read
+pids, read, machine_id = psutil.pids, proc.read, proc.machine_id
 
 
 class SeenProcess(Process):
@@ -188,11 +188,7 @@ class Layer:
 
     def line_of(self, pid: int) -> list[Process]:
         """The process and those above it, up to init."""
-        line: list[Process] = []
-        while pid and (process := self.stat_of(pid)) and pid not in [one.pid for one in line]:
-            line.append(process)
-            pid = process.ppid
-        return line
+        return proc.line_of(pid, self.stat_of)
 
     def terminal_of(self, pid: int) -> int:
         """The number of its controlling device; 0 without one."""
@@ -284,11 +280,6 @@ def front_of(pid: int) -> int:
 def nap(_pids: "Collection[int]", seconds: float, news: int) -> bool:
     """Waits, but not if there is something to read; whether there is. No exit ends it."""
     return bool(select.select([news] if news >= 0 else [], [], [], seconds)[0])
-
-
-def machine_id() -> str:
-    """The same at each boot; empty if it has none."""
-    return proc.read("/etc/machine-id").strip().decode(errors="replace")
 
 
 _layer = Layer()

@@ -4,20 +4,14 @@ import os
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 
-from knell.processes.os.portable_proc import TICKS, UNSEEN
+from knell.processes.os.portable_proc import TICKS, UNSEEN, cwd_of
 
 ESTABLISHED, CLOSE_WAIT, LISTEN = b"ESTABLISHED", b"CLOSE_WAIT", b"LISTEN"
 MEGABYTE = 1024 * 1024
-
-
-class SeenSocket(NamedTuple):
-    state: bytes
-    port: int  # on our side
-    inode: bytes  # its two addresses, in place of a number that only Linux has
 
 
 @contextmanager
@@ -54,13 +48,9 @@ def open_descriptors() -> int:
     return psutil.Process().num_fds()
 
 
-def directory_of(pid: int, how: str) -> tuple[int, int]:
-    """Device and inode of its cwd; (0, 0) if unknown."""
-    try:
-        found = os.stat(psutil.Process(pid).cwd() if how == "cwd" else "")
-    except UNSEEN:
-        return (0, 0)
-    return (found.st_dev, found.st_ino)
+def directory_of(pid: int, how: str) -> str:
+    """Where its cwd can be looked at; empty if unknown."""
+    return cwd_of(pid) if how == "cwd" else ""
 
 
 def mapped_files(pid: int) -> bytes:
@@ -81,8 +71,9 @@ def mounts_of(path: str, pids: Iterable[int]) -> list[str]:
     return []
 
 
-def tcp_sockets() -> Iterator[SeenSocket]:
-    """Every TCP socket of the machine, or of the processes that we may look into."""
+def tcp_sockets() -> Iterator[tuple[bytes, int, bytes]]:
+    """State, port on our side and, in place of an inode, which only Linux has, both addresses of
+    every TCP socket of the machine, or of the processes that we may look into."""
     try:
         yield from map(_socket, psutil.net_connections("tcp"))
     except psutil.AccessDenied:
@@ -90,8 +81,8 @@ def tcp_sockets() -> Iterator[SeenSocket]:
             yield from map(_socket, _connections(pid))
 
 
-def _socket(one: Any) -> SeenSocket:
-    return SeenSocket(one.status.encode(), one.laddr.port, repr((one.laddr, one.raddr)).encode())
+def _socket(one: Any) -> tuple[bytes, int, bytes]:
+    return one.status.encode(), one.laddr.port, repr((one.laddr, one.raddr)).encode()
 
 
 def _connections(pid: int) -> list[Any]:
@@ -103,7 +94,7 @@ def _connections(pid: int) -> list[Any]:
 
 def sockets_of(pid: int) -> set[bytes]:
     """The addresses of those that it has open; none where we may not look."""
-    return {_socket(one).inode for one in _connections(pid)}
+    return {_socket(one)[2] for one in _connections(pid)}
 
 
 def tcp_connections() -> None:
