@@ -51,7 +51,6 @@ _handles = itertools.count(1)
 
 
 def identify(pid: int) -> ProcessId | None:
-    """The full identity of the process that has this pid now; None when none has."""
     try:
         stat = stat_of(pid) if pid > 0 else None
     except OSError:
@@ -67,7 +66,6 @@ def me() -> ProcessId:
 
 
 def look(process: ProcessId) -> Alive | Gone | Unknown:
-    """Whether exactly that process lives. A zombie is dead, though it is not reaped."""
     if process.boot != here():
         return _look_elsewhere(process)
     try:
@@ -75,7 +73,9 @@ def look(process: ProcessId) -> Alive | Gone | Unknown:
     except OSError as error:
         return Unknown(error.strerror or str(error) or "cannot look")
     if stat is None:
-        return Unknown(HIDDEN) if _is_hidden(process.pid) else Gone()
+        # Only Linux has hidepid; elsewhere a number that answers unseen may be a zombie's.
+        hidden = sys.platform == "linux" and proc.is_hidden(process.pid)
+        return Unknown(HIDDEN) if hidden else Gone()
     other = stat.unique and process.inode and stat.unique != process.inode
     if stat.start != process.start or other:
         return Gone("reused")
@@ -90,11 +90,6 @@ def _look_elsewhere(process: ProcessId) -> Gone | Unknown:
     found = proc.stat_of(process.pid)
     is_there = bool(found) and found.start == process.start
     return linux_facts.past_boot(process, here(), is_there=is_there)
-
-
-def _is_hidden(pid: int) -> bool:
-    """Only Linux has hidepid; elsewhere a number that answers unseen may be a zombie's."""
-    return sys.platform == "linux" and proc.is_hidden(pid)
 
 
 def open_process(pid: int) -> int:
@@ -150,7 +145,6 @@ class LookedForExits:
     """Waits until one of many processes ends, by looking at them again and again."""
 
     def wait(self, handles: Collection[int], seconds: float, news: int = -1) -> set[int]:
-        """Those that have ended, and `news`, another file, if something can be read there."""
         until, pause = time.monotonic() + seconds, FIRST_NAP
         while True:
             spent = time.process_time()
@@ -172,20 +166,17 @@ Exits = LookedForExits
 
 
 def command_of(pid: int) -> str:
-    """Its command line for people: one line, printable, not too long, without secrets."""
     from knell.core.redact import redacted  # `list` asks for no command line
 
     return redacted(proc.command_of(pid, stat_of))
 
 
 def command_of_living(process: ProcessId) -> str:
-    """Its command; empty if it has ended or counts elsewhere: its number may be another's."""
     command = command_of(process.pid)  # first: a reuse in between is seen afterwards
     return command if isinstance(look(process), Alive) else ""
 
 
 def stamp_of(pid: int) -> str | None:
-    """The run id in its environment; None without one, or where we may not look."""
     return environment_of(pid).get("KNELL_RUN")
 
 
@@ -194,7 +185,6 @@ def variable_of(pid: int, name: str) -> str | None:
 
 
 def lineage() -> tuple[Ancestor, ...]:
-    """This process and those above it, up to init; nothing where /proc does not tell the truth."""
     line = line_of(my_number())
     if sys.platform == "linux":
         from knell.processes.os.linux import believed

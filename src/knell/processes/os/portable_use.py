@@ -1,4 +1,4 @@
-"""POSIX and psutil: what processes use: files, mounts, sockets, memory, and news of a directory."""
+"""POSIX and psutil: the same functions as linux_use.py. A docstring says what is less here."""
 
 import os
 import sys
@@ -44,7 +44,6 @@ def written_below(pid: int, folder: str) -> list[str]:
 
 
 def open_descriptors() -> int:
-    """How many files this process has open."""
     return psutil.Process().num_fds()
 
 
@@ -102,7 +101,6 @@ def tcp_connections() -> None:
 
 
 def bytes_moved(pid: int) -> int | None:
-    """How many bytes it has read and written so far, files, pipes and terminals; None: unknown."""
     try:
         counted = getattr(psutil.Process(pid), "io_counters", lambda: None)()
         return counted.read_chars + counted.write_chars if counted else None
@@ -111,7 +109,6 @@ def bytes_moved(pid: int) -> int | None:
 
 
 def memory_free_mb() -> float | None:
-    """What programs may allocate without making others swap."""
     return psutil.virtual_memory().available / MEGABYTE
 
 
@@ -124,7 +121,6 @@ def machine_ticks() -> tuple[int, int]:
 
 
 def watch_directory(folder: str) -> int:
-    """A file descriptor that is readable once something new is in it; -1 if there is none."""
     if sys.platform != "darwin":
         return -1
     from knell.processes.os import darwin
@@ -133,7 +129,6 @@ def watch_directory(folder: str) -> int:
 
 
 def take_news(fd: int) -> None:
-    """Takes what a watched directory has told, so that the next wait waits again."""
     from knell.processes.os import darwin
 
     darwin.take_news(fd)
