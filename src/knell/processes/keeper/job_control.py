@@ -13,8 +13,14 @@ from proc import signal
 
 # A pane sets these for the program in it; no other pane may inherit them.
 PANE_VARIABLES = (
-    *("TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMINFO", "WINDOWID"),
-    *("TMUX", "TMUX_PANE"),
+    "TERM",
+    "COLORTERM",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "TERMINFO",
+    "WINDOWID",
+    "TMUX",
+    "TMUX_PANE",
 )
 PANE_PREFIXES = ("KITTY_", "WEZTERM_")
 Numbers = tuple[int, ...]

@@ -97,11 +97,16 @@ def owner_of(pid: int) -> int | None:
         return None
 
 
-def cwd_of(pid: int) -> str:
+def link_of(path: str) -> str:
+    """Where a link of /proc leads; empty if the process has ended, or may not be looked into."""
     try:
-        return os.readlink(f"{shown_at(pid)}/cwd")
+        return os.readlink(path)
     except OSError:
         return ""
+
+
+def cwd_of(pid: int) -> str:
+    return link_of(f"{shown_at(pid)}/cwd")
 
 
 def lists_children() -> bool:
@@ -125,8 +130,5 @@ def obeys_hangup_only(pid: int) -> bool:
 def reads_terminal(pid: int) -> bool:
     """Whether its standard input is a terminal; also where that cannot be seen, as elsewhere than
     on Linux."""
-    try:
-        file = os.readlink(f"/proc/{pid}/fd/0")
-    except OSError:
-        return True
-    return file.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
+    file = link_of(f"/proc/{pid}/fd/0")
+    return not file or file.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from knell.core.paths import is_below
+from knell.processes.os.linux_facts import link_of
 from knell.processes.os.proc import read, shown_at
 
 IN_CREATE, IN_MOVED_TO = 0x100, 0x80
@@ -108,9 +109,9 @@ def mounts_of(path: str, pids: Iterable[int]) -> list[str]:
         return []
     device, root, point = max(above, key=lambda mount: len(mount.point))
     inside = os.path.normpath(os.path.join(root, os.path.relpath(path, point)))
-    spaces = {_mount_space("/proc/self"): ("", here)}
+    spaces = {link_of("/proc/self/ns/mnt"): ("", here)}
     for pid in pids:
-        space = _mount_space(f"/proc/{pid}")
+        space = link_of(f"/proc/{pid}/ns/mnt")
         if space and space not in spaces:
             spaces[space] = (f", for process {pid}", _mounts(f"/proc/{pid}"))
     return [
@@ -119,13 +120,6 @@ def mounts_of(path: str, pids: Iterable[int]) -> list[str]:
         for mount in mounts
         if mount.device == device and is_below(mount.root, inside) and mount.point != path
     ]
-
-
-def _mount_space(shown: str) -> str:
-    try:
-        return os.readlink(f"{shown}/ns/mnt")
-    except OSError:
-        return ""  # it has ended, or may not be looked into
 
 
 def _mounts(shown: str) -> list[_Mount]:
