@@ -35,8 +35,7 @@ LOOKING = {
     *(
         "knell.processes.os",
         "knell.processes.os.linux",
-        "knell.processes.os.linux_boot",
-        "knell.processes.os.linux_outside",
+        "knell.processes.os.linux_facts",
         "knell.processes.os.proc",
     ),
 }

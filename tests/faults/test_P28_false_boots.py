@@ -10,7 +10,7 @@ import pytest
 
 from house import House, alive, eventually
 from knell.core.process import Gone, Unknown
-from knell.processes.os import linux, linux_boot, proc
+from knell.processes.os import linux, linux_facts, proc
 from scenes import DEAF, started
 from watchers import runs
 
@@ -69,7 +69,7 @@ def test_P28_a_false_boot_in_another_namespace_ends_nobody(
 
 @pytest.mark.parametrize("mount", ["true", *FALSE.values()], ids=["nothing", *FALSE])
 def test_P28_it_is_known_whether_the_kernel_tells_the_boot(house: House, mount: str) -> None:
-    source = "from knell.processes.os.linux_boot import is_boot_told; print(is_boot_told())"
+    source = "from knell.processes.os.linux_facts import is_boot_told; print(is_boot_told())"
     done = inside(house, mount, sys.executable, "-c", source)
     assert done.stdout.strip() == str(mount == "true"), done
 
@@ -77,11 +77,11 @@ def test_P28_it_is_known_whether_the_kernel_tells_the_boot(house: House, mount: 
 def test_P28_where_the_kernel_tells_it_another_boot_is_the_past(house: House) -> None:
     """Unless a process of its number and start is there: the id on record may be the false one."""
     luna = started(house, DEAF)
-    if not linux_boot.is_boot_told():
+    if not linux_facts.is_boot_told():
         pytest.skip("another file tells the boot of this machine")
     assert luna.run.process
     before = luna.run.process._replace(boot=f"before/{proc.FIRST_PID_NAMESPACE}")
-    assert linux.look(before) == Unknown(linux_boot.TWO_BOOTS)
+    assert linux.look(before) == Unknown(linux_facts.TWO_BOOTS)
     assert linux.look(before._replace(start=before.start - 1)) == Gone("rebooted")
 
 

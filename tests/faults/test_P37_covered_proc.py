@@ -10,7 +10,7 @@ import pytest
 
 from house import House, alive
 from knell.core.process import Gone, ProcessId, Unknown
-from knell.processes.os import linux, linux_boot
+from knell.processes.os import linux, linux_facts
 from scenes import DEAF, started
 from unprivileged import NOBODY, READER
 from watchers import runs
@@ -72,7 +72,7 @@ def test_P37_a_number_that_was_given_again_is_gone(house: House) -> None:
     other = linux.me()
     before = other._replace(start=other.start - 1, inode=other.inode - 1 if other.inode else 0)
     assert linux.look(before) == Gone("reused")
-    assert linux_boot.reused_number(before, 1) == Unknown(linux_boot.COVERED)
+    assert linux_facts.reused_number(before, 1) == Unknown(linux_facts.COVERED)
 
 
 @pytest.mark.needs_root

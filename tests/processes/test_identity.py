@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from house import House, alive, descendants, eventually
 from knell.core.process import Alive, Gone, ProcessId, Unknown
 from knell.processes.os import linux, proc, system
+from knell.processes.queries import ancestors_of
 from knell.processes.table import Table
 from scenes import end, state_letter, stranger
 
@@ -271,6 +272,6 @@ def test_a_forked_process_has_a_number_and_ancestors_of_its_own() -> None:
     assert system.my_number() == os.getpid()
     child = os.fork()
     if not child:
-        own = system.my_number() == os.getpid() and os.getppid() in system.ancestors_of()
+        own = system.my_number() == os.getpid() and os.getppid() in ancestors_of()
         os._exit(0 if own and system.me().pid == os.getpid() else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypedDict, Unpack
 
 from knell.core.ports.git import GitFailed
@@ -126,6 +126,14 @@ class Runner:
     def must_bare(self, git_dir: str, *words: str, **options: Unpack[RunOptions]) -> GitOutput:
         """`must` on a repository, whatever is checked out from it."""
         return self.must(git_dir, f"--git-dir={git_dir}", *words, **options)
+
+    def kinds_of(self, git_dir: str, names: Collection[str]) -> dict[str, str]:
+        """The type of each of these objects; `missing` if the repository has not got it."""
+        given = "".join(f"{name}\n" for name in sorted(names)).encode()
+        # Its type lies in the object itself, so that git must open it: a crash leaves empty files.
+        look = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+        lines = self.must_bare(git_dir, *look, given=given).out.decode("ascii").splitlines()
+        return {name: kind for name, _, kind in (line.partition(" ") for line in lines)}
 
 
 def failed(words: Sequence[str], output: GitOutput) -> GitFailed:

@@ -130,17 +130,16 @@ def _commits(git: Runner, tree: Tree, paths: Iterable[str], *, mentioned: bool =
     """The commits that these files name, as far as the repository has them.
 
     Unless `mentioned`, only those count that a reflog is about."""
-    names: set[bytes] = set()
+    names: set[str] = set()
     for path in paths:
         try:
             content = files.read(path, _MOST)
         except OSError as error:
             raise GitFailed("git_error", f"cannot read {path}: {error.strerror}") from error
-        names.update(_ID.findall(content) if mentioned else chain(*_LINE.findall(content)))
-    given = b"".join(name + b"^{commit}\n" for name in sorted(names))  # a tag leads to its commit
-    look = ("cat-file", "--batch-check=%(objecttype) %(objectname)")
-    lines = git.must(tree.common_dir, *look, given=given).out.decode("ascii").splitlines()
-    return {line.split()[1] for line in lines if line.startswith("commit ")}
+        found = _ID.findall(content) if mentioned else chain(*_LINE.findall(content))
+        names.update(f"{name.decode()}^{{commit}}" for name in found)  # a tag leads to its commit
+    kinds = git.kinds_of(tree.common_dir, names)
+    return {name for name, kind in kinds.items() if kind == "commit"}
 
 
 def modules_with_work(git: Runner, tree: Tree) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from knell.git.command import Runner, failed
+from knell.git.raw_files import seen_file
 
 _NAMED = r"^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$"
 _NONE = 1  # exit code of git config
@@ -44,16 +45,10 @@ def untouched(git: Runner, top: str, paths: Sequence[str]) -> frozenset[str]:
     if not filtered:
         return frozenset()
     known = _STAT.findall(git.must(top, "ls-files", "--debug", "-z").out)
-    return frozenset(
-        os.fsdecode(path)
+    written = {
+        os.fsdecode(path): (int(size), int(seconds) * NANO + int(nanos))
         for path, seconds, nanos, size in known
-        if path in filtered and _stat(top, path) == (int(seconds) * NANO + int(nanos), int(size))
-    )
-
-
-def _stat(top: str, path: bytes) -> tuple[int, int] | None:
-    try:
-        found = os.lstat(os.path.join(os.fsencode(top), path))
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
+        if path in filtered
+    }
+    seen = {path: seen_file(os.path.join(top, path)) for path in written}
+    return frozenset(path for path, found in seen.items() if found and found[1:] == written[path])

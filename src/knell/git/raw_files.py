@@ -16,7 +16,7 @@ Held = Mapping[str, tuple[str, str]]  # path → mode and object id in a commit
 
 
 class SeenFile(NamedTuple):
-    """A file at the moment when its bytes were compared."""
+    """A file at one moment, such as that when its bytes were compared."""
 
     inode: int
     size: int
@@ -105,9 +105,9 @@ def check_held(top: str, held: Held, left_out: Sequence[str], common: str) -> di
     found: dict[str, SeenFile] = {}
     for path in _walk(top, left_out):
         there = os.path.join(top, path)
-        seen = _seen(there)
+        seen = seen_file(there)
         name = fingerprint(there, digits)
-        if seen is None or seen != _seen(there):
+        if seen is None or seen != seen_file(there):
             raise GitFailed("still_in_use", f"{path} changed while it was looked at")
         if name not in (None, held.get(path)) and not is_in_lfs(common, there):
             raise GitFailed("uncommitted_changes", f"{path} is not saved as it is now")
@@ -135,7 +135,7 @@ def _walk(top: str, left_out: Sequence[str]) -> Iterator[str]:
                 yield paths[name]
 
 
-def _seen(path: str) -> SeenFile | None:
+def seen_file(path: str) -> SeenFile | None:
     try:
         found = os.lstat(path)
     except OSError:
@@ -148,7 +148,7 @@ def delete_seen(top: str, seen: Mapping[str, SeenFile], left_out: Sequence[str])
     files.open_up(top)
     for path, file in seen.items():
         there = os.path.join(top, path)
-        if _seen(there) == file:
+        if seen_file(there) == file:
             os.unlink(there)
     for there in (os.path.join(top, path) for path in left_out):
         shutil.rmtree(there, ignore_errors=True)

@@ -209,11 +209,8 @@ def _commit(git: Runner, tree: Tree, content: str, parents: Sequence[str], messa
 
 
 def _check_present(git: Runner, tree: Tree, files: Iterable[SavedFile]) -> None:
-    objects = dict.fromkeys(file.object for file in files if file.mode != "0")
-    given = "".join(f"{name}\n" for name in objects).encode()
-    words = ("cat-file", "--batch-check=%(objecttype)")
-    output = git.must_bare(tree.common_dir, *words, given=given)
-    if set(output.out.split(b"\n")) - {b"blob", b"commit", b""}:
+    kinds = git.kinds_of(tree.common_dir, {file.object for file in files if file.mode != "0"})
+    if set(kinds.values()) - {"blob", "commit"}:
         raise GitFailed("git_error", "the repository does not hold all that was saved")
 
 

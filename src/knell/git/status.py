@@ -84,7 +84,8 @@ def read_status(git: Runner, top: str, *, common: str = "") -> CheckoutStatus:
         return status
     known = links.union(status.changed, status.conflicts)
     # A sparse checkout leaves files out, and a partial clone has not even got them.
-    rest = [entry for entry in entries if entry.path not in known and _is_there(top, entry)]
+    rest = [one for one in entries if one.path not in known]
+    rest = [one for one in rest if os.path.lexists(os.path.join(top, one.path))]
     lost = lost_objects(git, common, (entry.object for entry in rest))
     return status._replace(
         filtered=tuple(entry.path for entry in rest if _is_only_on_disk(top, entry, common, lost))
@@ -231,18 +232,11 @@ def _is_hidden_change(top: str, entry: Entry) -> bool:
     return found != (entry.mode, entry.object)
 
 
-def _is_there(top: str, entry: Entry) -> bool:
-    return os.path.lexists(os.path.join(top, entry.path))
-
-
 def lost_objects(git: Runner, common: str, blobs: Iterable[str]) -> frozenset[str]:
     """Those that the repository has not: after a crash, a lost alternate, or a `git prune`."""
-    names = list(dict.fromkeys(blobs))
-    given = "".join(f"{name}\n" for name in names).encode()
-    # Its type lies in the object itself, so that git must open it: a crash leaves empty files.
-    look = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
-    lines = git.must_bare(common, *look, given=given).out.decode("ascii").splitlines()
-    return frozenset(names).difference(line.removesuffix(" blob") for line in lines)
+    names = frozenset(blobs)
+    kinds = git.kinds_of(common, names)
+    return frozenset(name for name in names if kinds.get(name) != "blob")
 
 
 def _is_only_on_disk(top: str, entry: Entry, common: str, lost: frozenset[str]) -> bool:

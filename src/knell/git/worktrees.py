@@ -5,6 +5,7 @@ import os
 from knell.core.ports.git import GitFailed, IndexLock, Rescue, Tree, Users
 from knell.git.command import Runner
 from knell.git.describe import common_dir, describe_checkout, locked, merged_into, registered
+from knell.git.raw_files import seen_file
 from knell.git.removal import remove
 from knell.git.rescue import save_work
 
@@ -104,11 +105,8 @@ class Git(Runner):
 
     def lock_of(self, tree: Tree) -> IndexLock | None:
         path = os.path.join(tree.git_dir, "index.lock")
-        try:
-            found = os.lstat(path)
-        except OSError:
-            return None
-        return IndexLock(path, found.st_ino, found.st_mtime_ns)
+        found = seen_file(path)
+        return IndexLock(path, found.inode, found.touched_ns) if found else None
 
     def drop_lock(self, tree: Tree, lock: IndexLock) -> bool:
         """Removes exactly that lock; False if it is gone or another by now."""

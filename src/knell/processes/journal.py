@@ -3,6 +3,7 @@
 import math
 import os
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from knell import files
 from knell.core.ports.keepers import Evidence, Journal
@@ -11,6 +12,9 @@ from knell.core.receipt import Ended, RungRecord, Survivor
 from knell.core.redact import redacted
 from knell.core.run import fits
 from knell.processes.os import system
+
+if TYPE_CHECKING:
+    from knell.core.ports.processes import Target
 
 SIGNAL_WORDS = {1: "hangup", 2: "interrupt", 9: "kill", 15: "term"}
 LARGEST = 64 * 1024 * 1024  # bytes; ten thousand processes take a tenth of it
@@ -50,11 +54,15 @@ def read_journal(rundir: str, seal: str = "", agent: ProcessId | None = None) ->
 
 def _is_there(process: ProcessId) -> bool:
     """One glance, because every kill takes it."""
-    try:
-        shown = system.stat_of(process.pid)
-    except OSError:
-        return False
+    shown = _shown(process.pid)
     return bool(shown and shown.start == process.start and shown.state not in "ZX")
+
+
+def _shown(pid: int) -> system.Process | None:
+    try:
+        return system.stat_of(pid)
+    except OSError:
+        return None
 
 
 def _process(pid: str, start: str, boot: str, inode: str) -> ProcessId:
@@ -100,8 +108,8 @@ class _Book:
         self.evidence: list[Evidence] = []
 
     def on_keeper(self, pid: str, start: str, boot: str, inode: str, version: str = "1") -> None:
-        keeper, known = _process(pid, start, boot, inode), _whole(version)
-        self.facts = {"keeper": keeper, "version": known} | self.facts
+        keeper = _process(pid, start, boot, inode)
+        self.facts = {"keeper": keeper, "version": _whole(version)} | self.facts
 
     def on_born(self, pid: str, start: str, boot: str, inode: str, cgroup: str) -> None:
         process = _process(pid, start, boot, inode)
@@ -111,13 +119,11 @@ class _Book:
         self.facts["failure"] = why
 
     def on_cause(self, cause: str, began: str = "0") -> None:
-        at = _seconds(began)
-        self.facts["cause"], self.facts["began"] = cause, at
+        self.facts |= {"cause": cause, "began": _seconds(began)}
 
     def on_exit(self, word: str, number: str, rss: str, cpu: str) -> None:
-        ended, used, seconds = _whole(number), _whole(rss), _seconds(cpu)
-        self.facts["exit_signal" if word == "signal" else "exit_code"] = ended
-        self.facts["max_rss_kb"], self.facts["cpu_seconds"] = used, seconds
+        how = "exit_signal" if word == "signal" else "exit_code"
+        self.facts |= {how: _whole(number), "max_rss_kb": _whole(rss), "cpu_seconds": _seconds(cpu)}
 
     def on_rung(self, rung: str, at_ms: str) -> None:
         self.rungs.append(RungRecord(rung, _whole(at_ms), reached=True))
@@ -155,8 +161,7 @@ class _Book:
         self.evidence.append(Evidence(word, text))
 
     def on_usage(self, rss: str, cpu: str) -> None:
-        used, seconds = _whole(rss), _seconds(cpu)
-        self.facts["run_rss_kb"], self.facts["run_cpu_seconds"] = used, seconds
+        self.facts |= {"run_rss_kb": _whole(rss), "run_cpu_seconds": _seconds(cpu)}
 
     def on_ended(self, proof: str, at: str, seal: str = "", spared: str | None = None) -> None:
         ended = datetime.fromtimestamp(float(at), UTC)
@@ -217,6 +222,29 @@ def with_agent(journal: Journal, agent: ProcessId | None, command: str) -> tuple
         return journal.processes
     how = how_ended("signal" if by_signal else "exit", number)
     return (Ended(agent.pid, command, "agent", how), *journal.processes)
+
+
+def as_seen(journal: Journal, target: "Target") -> Journal:
+    """Of those that a journal calls stuck, only those below the keeper that a KILL does not end, or
+    that we may not signal: an agent can write into it, and would be safe from every kill if its
+    keeper cannot act either."""
+    if system.LAYER != "linux" or target.keeper is None:  # there a member may be anywhere
+        return journal
+    keeper = target.keeper.pid
+    found = [s for s in journal.survivors if keeper in [p.ppid for p in system.line_of(s.pid)]]
+    return journal._replace(survivors=tuple(one for one in found if _is_stuck(one.pid)))
+
+
+def _is_stuck(pid: int) -> bool:
+    """Whether it hangs in the kernel, where no signal ends it, or may not be signalled."""
+    shown = _shown(pid)
+    if shown and shown.state == "D":
+        return True
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return False
 
 
 def ask_end(rundir: str, grace: float) -> None:

@@ -70,16 +70,10 @@ def _old_environment(rundir: str) -> str:
 def kept_environments(runs: str, *, everywhere: bool = False) -> list[str]:
     """The runs that have one, or a part of one. `everywhere` also looks where earlier versions
     kept them, which takes a look into the directory of every run."""
-    kept = {
-        name.removesuffix(UNFINISHED)
-        for name in _names(os.path.dirname(_environment(runs + "/any")))
-    }
+    folder = os.path.dirname(_environment(runs + "/any"))
+    kept = {name.removesuffix(UNFINISHED) for name in _names(folder)}
     if everywhere:
-        kept |= {
-            run
-            for run in _names(runs)
-            if os.path.lexists(_old_environment(os.path.join(runs, run)))
-        }
+        kept |= {run for run in _names(runs) if os.path.lexists(_old_environment(f"{runs}/{run}"))}
     # Whatever else lies there is not ours to delete.
     return sorted(run for run in kept if re.fullmatch(r"\d{14}-[0-9a-f]{8}", run))
 

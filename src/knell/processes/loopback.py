@@ -80,4 +80,4 @@ def _reply(heard: bytes, method: str, *, over: bool) -> HttpReply | None:
 def is_free(port: int) -> bool:
     """Whether no program listens there. Only looked up: trying it by listening would be in the way
     of a server that is just about to."""
-    return not any(one.state == use.LISTEN and one.port == port for one in use.tcp_sockets())
+    return not any((state, held) == (use.LISTEN, port) for state, held, _ in use.tcp_sockets())

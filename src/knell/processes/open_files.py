@@ -1,7 +1,7 @@
 """Which processes use what lies below a path, and which files there a program is writing."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from knell.core.paths import is_below
@@ -29,9 +29,9 @@ def open_files(paths: Sequence[str]) -> OpenFiles:
     wanted = [_wanted(path) for path in dict.fromkeys(paths) if path]
     held: list[OpenFile] = []
     unseen = 0
-    table = Table() if wanted else None
-    for row in table.rows.values() if table else ():
-        if row.pid == os.getpid() or _kernel_thread(row, table):
+    rows = Table().rows if wanted else {}
+    for row in rows.values():
+        if row.pid == os.getpid() or _kernel_thread(row, rows):
             continue
         try:
             found = list(_uses(row, wanted))
@@ -41,21 +41,25 @@ def open_files(paths: Sequence[str]) -> OpenFiles:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended since the scan
         held += found
-    return OpenFiles(tuple(held), unseen, tuple(_mounts(wanted, table.rows if table else ())))
+    return OpenFiles(tuple(held), unseen, tuple(_mounts(wanted, rows)))
 
 
 def _wanted(path: str) -> _Wanted:
     real = os.path.realpath(path)
+    return _Wanted(path, real, _node(real))
+
+
+def _node(path: str) -> tuple[int, int]:
+    """Device and inode: the same in every mount namespace. (0, 0) if unknown."""
     try:
-        found = os.stat(real)
+        found = os.stat(path)
     except OSError:
-        return _Wanted(path, real, (0, 0))
-    return _Wanted(path, real, (found.st_dev, found.st_ino))
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
 
 
-def _kernel_thread(row: system.Process, table: Table | None) -> bool:
-    # In a container, any process may have this number.
-    parent = table.rows.get(_KTHREADD) if table else None
+def _kernel_thread(row: system.Process, rows: Mapping[int, system.Process]) -> bool:
+    parent = rows.get(_KTHREADD)  # in a container, any process may have this number
     return bool(parent and parent.name == "kthreadd" and _KTHREADD in (row.pid, row.ppid))
 
 
@@ -91,7 +95,7 @@ def _fits(wanted: _Wanted, pid: int, how: str, file: str) -> bool:
         return True
     if how not in ("cwd", "root") or wanted.node == (0, 0):
         return False
-    return use.directory_of(pid, how) == wanted.node
+    return _node(use.directory_of(pid, how)) == wanted.node
 
 
 def written_files(process: ProcessId, folder: str, is_program: IsProgram) -> list[str] | None:
@@ -123,15 +127,7 @@ def written_files(process: ProcessId, folder: str, is_program: IsProgram) -> lis
 def connected_from(port: int, to: int) -> list[int]:
     """The processes that hold the TCP connection from that local port to the other one. None are
     found where the kernel does not tell, and for what this user may not look into."""
-    ends = {
-        os.fsencode(one.inode) for one in use.tcp_connections() or () if one.ports == (port, to)
-    }
+    open_now = use.tcp_connections() or ()
+    ends = {os.fsencode(one.inode) for one in open_now if one.ports == (port, to)}
     holders = (row.pid for row in Table().rows.values()) if ends else ()
-    return [pid for pid in holders if not ends.isdisjoint(_sockets(pid))]
-
-
-def _sockets(pid: int) -> set[bytes]:
-    try:
-        return use.sockets_of(pid)
-    except OSError:
-        return set()  # it has ended, or is another user's
+    return [pid for pid in holders if not ends.isdisjoint(use.sockets_of(pid))]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from knell.processes.os import system
 
 if TYPE_CHECKING:
+    from knell.core.process import Ancestor
     from knell.processes.abilities import abilities
     from knell.processes.leftovers import foreign_leftovers
     from knell.processes.members import members
@@ -26,16 +27,23 @@ _IN = {
 }  # the others are in modules of their own names
 
 me, identify, look, pids = system.me, system.identify, system.look, system.pids
-ancestors = ancestors_of = system.ancestors_of
 command, argv, cwd, stamp = system.command_of, system.argv_of, system.cwd_of, system.stamp_of
-variable, describe, lineage = system.variable_of, system.describe, system.lineage
+variable, lineage, reads_terminal = system.variable_of, system.lineage, system.reads_terminal
 cgroup, cgroup_run = system.cgroup_of, system.cgroup_run
 
 
-def reads_terminal(pid: int) -> bool:
-    from knell.processes.os.linux_stdin import reads_terminal
+def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
+    """Parent, grandparent, … of a process, or of ourselves, up to init."""
+    line = system.line_of(system.my_number() if pid is None else pid)
+    return tuple(one.ppid for one in line if one.ppid > 1)
 
-    return reads_terminal(pid)
+
+ancestors = ancestors_of
+
+
+def describe(pid: int) -> "Ancestor | None":
+    stat = system.stat_of(pid)
+    return system.ancestor(stat) if stat else None
 
 
 def __getattr__(name: str) -> object:

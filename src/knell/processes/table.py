@@ -1,6 +1,7 @@
 """Every process of the machine in one scan, and what one scan answers."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 
 from knell.core.environment import window_mark
 from knell.core.process import FoundProcess, ProcessId
@@ -23,7 +24,6 @@ class Table:
     def __init__(self) -> None:
         self.rows: dict[int, system.Process] = {}
         self.children: dict[int, list[int]] = {}
-        self._stamps: dict[str, list[int]] | None = None
         self._commands: dict[int, str] = {}
         for pid in system.pids():
             try:
@@ -34,18 +34,17 @@ class Table:
                 self.rows[row.pid] = row
                 self.children.setdefault(row.ppid, []).append(row.pid)
 
-    @property
+    @cached_property
     def stamps(self) -> dict[str, list[int]]:
         """Pids by the run id that they inherited; read only when it is asked for."""
-        if self._stamps is None:
-            runs = {pid: run for pid in self.rows if (run := system.stamp_of(pid))}
-            for server in self.tmux_servers():
-                self._forget_brand(server, runs)
-            self._forget_orphans(runs)
-            self._stamps = {}
-            for pid, run in runs.items():
-                self._stamps.setdefault(run, []).append(pid)
-        return self._stamps
+        runs = {pid: run for pid in self.rows if (run := system.stamp_of(pid))}
+        for server in self.tmux_servers():
+            self._forget_brand(server, runs)
+        self._forget_orphans(runs)
+        stamps: dict[str, list[int]] = {}
+        for pid, run in runs.items():
+            stamps.setdefault(run, []).append(pid)
+        return stamps
 
     def command(self, pid: int) -> str:
         """Its command line; read once, since an ending asks for that of every process twice."""

@@ -11,11 +11,8 @@ import knell
 SRC = Path(knell.__file__).parent
 ALLOWED = {
     "processes/os/linux.py": "the module for Linux",
-    "processes/os/linux_boot.py": "whether another boot is really another one, on Linux",
-    "processes/os/linux_outside.py": "what only an ending without a keeper asks, on Linux",
-    "processes/os/linux_stdin.py": "whether a person may be typing, on Linux",
+    "processes/os/linux_facts.py": "what the kernel tells beside a process's own line, on Linux",
     "processes/os/linux_use.py": "what processes use, on Linux",
-    "processes/os/linux_connections.py": "what connections carry, on Linux",
     "processes/os/proc.py": "one process; shared with the keeper",
     "processes/os/cgroup.py": "cgroups; shared with the keeper",
     "processes/os/tmux_client.py": "where a tmux server listens; shared with the keeper",

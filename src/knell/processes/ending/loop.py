@@ -15,7 +15,7 @@ from knell.core.ladder import Rung
 from knell.core.ports.endings import EndReport
 from knell.core.process import Gone
 from knell.core.receipt import Ended, Proof, RungRecord, Survivor
-from knell.processes.journal import ask_end, read_journal, with_agent
+from knell.processes.journal import as_seen, ask_end, read_journal, with_agent
 from knell.processes.os import system
 from knell.processes.os.proc import signal
 
@@ -232,8 +232,6 @@ class KeptEnding:
         if ended and not journal.ended:
             return NO_LAST_WORD
         if not ended and not self.denied:
-            from knell.processes.ending.stuck import as_seen  # few are
-
             journal = as_seen(journal, self.target)
             if not journal.survivors:
                 return KEEPER_SLOW

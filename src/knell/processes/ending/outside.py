@@ -15,10 +15,11 @@ from knell.core.ports.processes import Target
 from knell.core.process import FoundProcess, Gone
 from knell.core.receipt import Ended, Proof, Survivor
 from knell.processes.ending.chase import AdoptedGroup, newest_stopped, stop_process
-from knell.processes.ending.panes_there import PanesThere
 from knell.processes.journal import SIGNAL_WORDS, read_journal
 from knell.processes.members import members_of, seeds, spared_servers, untouchable
 from knell.processes.os import cgroup, system
+from knell.processes.os.tmux_client import OpenPanes
+from knell.processes.table import environments
 
 if TYPE_CHECKING:
     from knell.processes.ending.loop import RunEnding, Scans, Schedule
@@ -48,7 +49,7 @@ class OutsideEnding:
         self.signalled: dict[int, int] = {}  # pid → strongest signal sent
         self.refused: dict[int, str] = {}  # pid → why the kernel did not let it be signalled
         self.calm = 0  # looks in a row that found nothing
-        self.panes = PanesThere()
+        self.panes = OpenPanes(environments)  # in servers that live on
         self.hidden = False  # whether the cgroup holds one that hops from pid to pid, unseen
         # With rungs behind it, the keeper got the order, and may have ended all of it.
         self.began = bool(after and schedule.rungs)
@@ -128,6 +129,7 @@ class OutsideEnding:
         """Opens a pidfd for every member not held yet; returns the pids that are new."""
         fresh: list[int] = []
         table = self.scans.table()
+        servers = table.tmux_servers()
         known, self.led = [self.found[pid].process for pid in self.fds], table.still_led(self.led)
         for member in members_of(self.target, table, self.scans.protected, known, self.led):
             pid = member.process.pid
@@ -143,7 +145,8 @@ class OutsideEnding:
                 self.buried.append(self._ended(self.found.pop(pid)))
                 self.signalled.pop(pid, None)
             self.fds[pid], self.found[pid] = fd, member
-            self.panes.note_member(member, table)
+            if member.parent in servers:
+                self.panes.note(member.parent, pid)
             self.began = True
             fresh.append(pid)
         return fresh

@@ -1,6 +1,5 @@
 """What the kernel says about a death that knell did not ask for: was it out of memory?
 
-Part of the keeper: standard library only, no import of knell.
 Looking is bounded and may fail; a failure is written down, and never delays or changes an ending.
 """
 

@@ -1,7 +1,4 @@
-"""Which processes descend from the keeper, and which of them it must spare.
-
-Part of the keeper: standard library only, no import of knell.
-"""
+"""Which processes descend from the keeper, and which of them it must spare."""
 
 import os
 

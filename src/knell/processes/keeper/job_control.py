@@ -1,7 +1,5 @@
 """Signals and job control: the agent has the terminal as it would have it without a keeper.
 
-Part of the keeper: standard library only, no import of knell.
-
 Mostly the agent has a process group of its own, put in front of the terminal: a pane shows the name
 of the group in front, and Ctrl-C is the agent's alone. In a pipeline or a script the terminal means
 the whole group of the shell, so there the agent stays in that group and nothing is handed over.

@@ -1,7 +1,4 @@
-"""Writes RUNDIR/journal: one fact a line, fields separated by tabs. processes/journal.py reads it.
-
-Part of the keeper: standard library only, no import of knell.
-"""
+"""Writes RUNDIR/journal: a fact a line, fields separated by tabs. processes/journal.py reads it."""
 
 import os
 

@@ -1,7 +1,4 @@
-"""Reads what is to be started, and becomes the agent on its side of the fork.
-
-Part of the keeper: standard library only, no import of knell.
-"""
+"""Reads what is to be started, and becomes the agent on its side of the fork."""
 
 import errno
 import os

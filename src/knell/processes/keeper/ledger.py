@@ -1,7 +1,5 @@
 """The descendants of a keeper that adopts no orphans: whom it has seen once it knows for good.
 
-Part of the keeper: standard library only, no import of knell.
-
 A process is the run's if it is below the keeper, was seen there before, bears the run's stamp, is
 in a session or group that one of these has made or, on macOS, was started by one of these, also by
 a dead one. Who forks twice, leaves the session and empties its environment between two looks is not
@@ -274,8 +272,6 @@ def has_members(number: int) -> bool:
     """Whether some process is in this group, also one that hops too fast to be listed."""
     try:
         os.killpg(number, 0)
-    except PermissionError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, PermissionError)
     return True

@@ -1,7 +1,7 @@
 """Finds all tmux servers of a Linux machine, whoever their parents are.
 
-Part of the keeper: standard library only, no import of knell. A thousand keepers may end at once,
-so that the sockets are asked first, and all processes are looked at only where these do not tell.
+A thousand keepers may end at once, so that the sockets are asked first, and all processes are
+looked at only where these do not tell.
 """
 
 import _socket  # the same class as in socket, which costs more than all this

@@ -1,7 +1,4 @@
-"""The keeper's loop: one run from its start until wait() says that no child is left.
-
-Part of the keeper: standard library only, no import of knell.
-"""
+"""The keeper's loop: one run from its start until wait() says that no child is left."""
 
 import os
 import select

@@ -1,7 +1,6 @@
 """Which layer the keeper looks at processes by: `proc` is its module, `tmux_servers` beside it.
 
-Part of the keeper: standard library only, no import of knell. `--layer NAME DIRECTORY` chooses
-another one than Linux, with the directory in which psutil is.
+`--layer NAME DIRECTORY` chooses another one than Linux, with the directory in which psutil is.
 """
 
 import os

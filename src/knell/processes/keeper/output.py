@@ -1,7 +1,5 @@
 """Keeps the last of a headless agent's output: RUNDIR/output.log, and before it output.log.1.
 
-Part of the keeper: standard library only, no import of knell.
-
 The agent writes into a pipe and the keeper into the file that it got as its own standard output.
 When that has half of the limit it becomes output.log.1, and the older one goes. While the disk is
 nearly full, nothing is written: the room is for the store, without which no agent can be ended.

@@ -1,7 +1,4 @@
-"""Saves the last screen of an agent that ended unasked, because its pane closes with the keeper.
-
-Part of the keeper: standard library only, no import of knell.
-"""
+"""Saves the last screen of an agent that ended unasked, because its pane closes with the keeper."""
 
 import os
 import time

@@ -1,7 +1,5 @@
 """One table of the machine for each look of a ledger: only what is new or changed is looked at.
 
-Part of the keeper: standard library only, no import of knell.
-
 To look at a process costs a hundred times as much as to ask for its group and session. Whoever was
 looked at once stays as it was seen, as long as its number is listed with the same two. Such a row
 may be out of date: its parent may have died since, or its number may be another's. So nobody is

@@ -172,7 +172,6 @@ class DarwinLayer(portable_proc.Layer):
         return kernel.pids()
 
     def stat_of(self, pid: int) -> Process | None:
-        """None when there is no such process; OSError when the look itself failed."""
         record = kernel.told(pid, BSDINFO_WITH_UNIQUE, RECORD.size)
         if record:
             task = kernel.told(pid, TASKINFO, TASK.size)
@@ -225,7 +224,6 @@ send, kill = _layer.send, _layer.kill
 
 
 def owner_of(pid: int) -> int | None:
-    """The user id under which it runs."""
     process = live_process(pid)
     return process.owner if isinstance(process, DarwinProcess) else portable_proc.owner_of(pid)
 
@@ -245,7 +243,6 @@ def nap(pids: "Collection[int]", seconds: float, news: int) -> bool:
 
 
 def watch_directory(folder: str) -> int:
-    """A file descriptor that is readable once something new is in it; -1 if there is none."""
     if sys.platform != "darwin":
         return -1
     try:
@@ -260,7 +257,6 @@ def watch_directory(folder: str) -> int:
 
 
 def take_news(fd: int) -> None:
-    """Takes what a watched directory has told, so that the next wait waits again."""
     if sys.platform == "darwin":
         for queue in _kept:
             if queue.fileno() == fd:

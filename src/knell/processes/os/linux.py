@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from knell.core.errors import WorldError
 from knell.core.process import Alive, Ancestor, Gone, ProcessId, Unknown
-from knell.processes.os import linux_boot, linux_outside, proc
+from knell.processes.os import linux_facts, proc
 from knell.processes.os.proc import Process, argv_of, number_of, read, stat_of
 
 if TYPE_CHECKING:
@@ -32,11 +32,13 @@ HIDDEN = "/proc hides it from this process (hidepid), so it cannot be told wheth
 STRANGE_PROC = "/proc shows another PID namespace than the one that this command is in"
 
 open_process, send, DENIED = os.pidfd_open, proc.send_through, proc.DENIED
-ELSEWHERE, cwd_of = linux_boot.ELSEWHERE, linux_outside.cwd_of
 environment_of, printable, close = proc.environment_of, proc.printable, os.close
-newest_pid, numbers_in_turn = linux_outside.newest_pid, linux_outside.numbers_in_turn
-stop_group, obeys_hangup_only = linux_outside.stop_group, linux_outside.obeys_hangup_only
-owner_of, lists_children = linux_outside.owner_of, linux_outside.lists_children
+line_of, machine_id = proc.line_of, proc.machine_id
+ELSEWHERE, cwd_of = linux_facts.ELSEWHERE, linux_facts.cwd_of
+newest_pid, numbers_in_turn = linux_facts.newest_pid, linux_facts.numbers_in_turn
+stop_group, obeys_hangup_only = linux_facts.stop_group, linux_facts.obeys_hangup_only
+owner_of, lists_children = linux_facts.owner_of, linux_facts.lists_children
+reads_terminal = linux_facts.reads_terminal
 
 
 # -- which boot and PID namespace this is ---------------------------------------------------------
@@ -71,11 +73,6 @@ def pids() -> list[int]:
     if not found:
         raise WorldError(NO_PROC, MOUNT_IT)
     return found
-
-
-def machine_id() -> str:
-    """The same at each boot; empty if it has none."""
-    return read("/etc/machine-id").strip().decode(errors="replace")
 
 
 # -- which process --------------------------------------------------------------------------------
@@ -128,7 +125,7 @@ def _look_here(process: ProcessId) -> Alive | Gone | Unknown:
     if stat is None:
         return Unknown(HIDDEN) if proc.is_hidden(process.pid) else Gone("exited")
     if (stat.pid, stat.start) != (process.pid, process.start):
-        return linux_boot.reused_number(process, stat.pid)
+        return linux_facts.reused_number(process, stat.pid)
     if process.inode or stat.state in "ZX":
         return _look_closely(process, stat.state)
     return Alive(process, stat.state)
@@ -155,7 +152,7 @@ def _look_elsewhere(process: ProcessId) -> Alive | Gone | Unknown:
         same = stat and stat.start == process.start and _look_closely(process, stat.state)
         inside = process._replace(boot=f"{boot_id()}/{place}")
         is_there = isinstance(same, Alive) or _found_inside(inside) is not None
-        return linux_boot.past_boot(process, here(), is_there=is_there)
+        return linux_facts.past_boot(process, here(), is_there=is_there)
     found = _found_inside(process)
     if found:
         seen = look(found)
@@ -171,7 +168,7 @@ def _found_inside(process: ProcessId) -> ProcessId | None:
     for pid in pids() if this_boot else ():
         stat = stat_of(pid)
         if stat and stat.start == process.start:
-            numbers = linux_outside.numbers_of(pid)
+            numbers = linux_facts.numbers_of(pid)
             found = identify(pid) if numbers[1:] else None  # more than one: it is inside
             inner = process._replace(pid=pid, boot=here())
             if found and numbers[-1] == process.pid and found.same_as(inner):
@@ -255,15 +252,9 @@ def variable_of(pid: int, name: str) -> str | None:
     return os.fsdecode(rest.split(b"\0", 1)[0]) if found else None
 
 
-def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
-    """Parent, grandparent, … of a process, or of ourselves, up to init."""
-    line = proc.line_of(my_number() if pid is None else pid)
-    return tuple(one.ppid for one in line if one.ppid > 1)
-
-
 def lineage() -> tuple[Ancestor, ...]:
     """This process and those above it, up to init; nothing where /proc does not tell the truth."""
-    return tuple(map(_ancestor, believed(proc.line_of(my_number()))))
+    return tuple(map(ancestor, believed(proc.line_of(my_number()))))
 
 
 def believed(line: list[Process]) -> list[Process]:
@@ -275,12 +266,7 @@ def believed(line: list[Process]) -> list[Process]:
     return line if not over and [o.ppid for o in line[:-1]] == [o.pid for o in line[1:]] else []
 
 
-def describe(pid: int) -> Ancestor | None:
-    stat = stat_of(pid)
-    return _ancestor(stat) if stat else None
-
-
-def _ancestor(one: Process) -> Ancestor:
+def ancestor(one: Process) -> Ancestor:
     return Ancestor(one.pid, one.name, one.sid, one.tty, one.start)
 
 

@@ -1,18 +1,35 @@
 """Linux: what processes use: files, mounts, sockets, memory, and news of a directory."""
 
 import os
+import socket
+import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from knell.core.paths import is_below
-from knell.processes.os.linux_connections import tcp_connections
+from knell.processes.os.linux_facts import link_of
 from knell.processes.os.proc import read, shown_at
-
-__all__ = ["tcp_connections"]
 
 IN_CREATE, IN_MOVED_TO = 0x100, 0x80
 ESTABLISHED, CLOSE_WAIT, LISTEN = b"01", b"08", b"0A"  # states of a socket
 _ADDRESS, _STATE, _INODE = 1, 3, 9  # columns of /proc/net/tcp
+
+
+# Of netlink, which any user may ask (`ss -i` does the same). The kernel answers for the network
+# namespace of the asker.
+_SOCK_DIAG, _BY_FAMILY, _DUMP = 4, 20, 0x301  # protocol, message type, REQUEST | DUMP
+_ERROR, _DONE = 2, 3  # message types
+_CONNECTED = 1 << 1 | 1 << 8  # states: ESTABLISHED, CLOSE_WAIT
+_INFO = 2  # the attribute that holds `struct tcp_info`
+_HEADER = struct.Struct("=IHHII")
+_ATTRIBUTE = struct.Struct("=HH")  # length and type
+_PORTS = struct.Struct("!HH")  # ours and the other's, in network order
+_PORTS_AT = 4
+_INODE_AT, _ATTRIBUTES_AT = 68, 72  # in `struct inet_diag_msg`
+_BYTES = struct.Struct("=QQ")  # bytes_acked, bytes_received in `struct tcp_info`
+_BYTES_AT = 120
+_WAIT = 1.0  # seconds; the kernel answers at once or not at all
+_ROOM = 1 << 17
 
 
 class _Mount(NamedTuple):
@@ -21,10 +38,11 @@ class _Mount(NamedTuple):
     point: str
 
 
-class Socket(NamedTuple):
-    state: bytes
-    port: int  # on our side
-    inode: bytes
+class TcpConnection(NamedTuple):
+    inode: str
+    ports: tuple[int, int]  # ours and the other's
+    received: int
+    sent: int
 
 
 def files_of(pid: int) -> Iterator[tuple[str, str]]:
@@ -67,13 +85,9 @@ def open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def directory_of(pid: int, how: str) -> tuple[int, int]:
-    """Device and inode of its cwd or root: the same in every mount namespace. (0, 0) if unknown."""
-    try:
-        found = os.stat(f"{shown_at(pid)}/{how}")
-    except OSError:
-        return (0, 0)
-    return (found.st_dev, found.st_ino)
+def directory_of(pid: int, how: str) -> str:
+    """Where its cwd or root can be looked at, also in another mount namespace."""
+    return f"{shown_at(pid)}/{how}"
 
 
 def mapped_files(pid: int) -> bytes:
@@ -95,9 +109,9 @@ def mounts_of(path: str, pids: Iterable[int]) -> list[str]:
         return []
     device, root, point = max(above, key=lambda mount: len(mount.point))
     inside = os.path.normpath(os.path.join(root, os.path.relpath(path, point)))
-    spaces = {_mount_space("/proc/self"): ("", here)}
+    spaces = {link_of("/proc/self/ns/mnt"): ("", here)}
     for pid in pids:
-        space = _mount_space(f"/proc/{pid}")
+        space = link_of(f"/proc/{pid}/ns/mnt")
         if space and space not in spaces:
             spaces[space] = (f", for process {pid}", _mounts(f"/proc/{pid}"))
     return [
@@ -106,13 +120,6 @@ def mounts_of(path: str, pids: Iterable[int]) -> list[str]:
         for mount in mounts
         if mount.device == device and is_below(mount.root, inside) and mount.point != path
     ]
-
-
-def _mount_space(shown: str) -> str:
-    try:
-        return os.readlink(f"{shown}/ns/mnt")
-    except OSError:
-        return ""  # it has ended, or may not be looked into
 
 
 def _mounts(shown: str) -> list[_Mount]:
@@ -125,14 +132,14 @@ def _plain(path: bytes) -> str:
     return os.fsdecode(path.decode("unicode_escape").encode("latin-1"))
 
 
-def tcp_sockets() -> Iterator[Socket]:
-    """Every TCP socket of the machine."""
+def tcp_sockets() -> Iterator[tuple[bytes, int, bytes]]:
+    """State, port on our side and inode of every TCP socket of the machine."""
     lines = read("/proc/net/tcp").splitlines()[1:] + read("/proc/net/tcp6").splitlines()[1:]
     for line in lines:
         row = line.split(None, _INODE + 1)
         if len(row) > _INODE:
             port = int(row[_ADDRESS].rsplit(b":", 1)[1], 16)
-            yield Socket(row[_STATE], port, row[_INODE])
+            yield row[_STATE], port, row[_INODE]
 
 
 def sockets_of(pid: int) -> set[bytes]:
@@ -142,6 +149,58 @@ def sockets_of(pid: int) -> set[bytes]:
     except OSError:
         return set()
     return {os.fsencode(link[8:-1]) for link in links if link.startswith("socket:[")}
+
+
+def tcp_connections() -> list[TcpConnection] | None:
+    """Every open connection with its bytes so far; None if the kernel does not tell."""
+    try:
+        return [one for family in (socket.AF_INET, socket.AF_INET6) for one in _dump(family)]
+    except (OSError, struct.error):
+        return None
+
+
+def _dump(family: int) -> Iterator[TcpConnection]:
+    request = struct.pack("=BBBxI48x", family, socket.IPPROTO_TCP, 1 << (_INFO - 1), _CONNECTED)
+    header = _HEADER.pack(_HEADER.size + len(request), _BY_FAMILY, _DUMP, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as link:
+        link.settimeout(_WAIT)
+        link.send(header + request)
+        for what, body in _messages(link):
+            if what == _ERROR:
+                raise OSError("the kernel does not list its connections")
+            if found := _connection(body):
+                yield found
+
+
+def _messages(link: socket.socket) -> Iterator[tuple[int, bytes]]:
+    """Type and content of each message, up to the one that says that it was the last."""
+    while True:
+        packet, at = link.recv(_ROOM), 0
+        while at + _HEADER.size <= len(packet):
+            length, what, *_ = _HEADER.unpack_from(packet, at)
+            if what == _DONE or length < _HEADER.size:
+                return
+            yield what, packet[at + _HEADER.size : at + length]
+            at += _rounded(length)
+
+
+def _connection(body: bytes) -> TcpConnection | None:
+    """None for one that nobody holds any more, or of which the kernel does not count the bytes."""
+    ours, theirs = _PORTS.unpack_from(body, _PORTS_AT)
+    (inode,) = struct.unpack_from("=I", body, _INODE_AT)
+    at = _ATTRIBUTES_AT
+    while inode and at + _ATTRIBUTE.size <= len(body):
+        length, what = _ATTRIBUTE.unpack_from(body, at)
+        value = body[at + _ATTRIBUTE.size : at + length]
+        if what == _INFO and len(value) >= _BYTES_AT + _BYTES.size:
+            sent, received = _BYTES.unpack_from(value, _BYTES_AT)
+            return TcpConnection(str(inode), (ours, theirs), received, sent)
+        at += max(_rounded(length), _ATTRIBUTE.size)
+    return None
+
+
+def _rounded(length: int) -> int:
+    return (length + 3) & ~3
 
 
 def bytes_moved(pid: int) -> int | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from knell.core.errors import WorldError
 from knell.core.process import Alive, Ancestor, Gone, ProcessId, Unknown
-from knell.processes.os import proc
+from knell.processes.os import linux_facts, proc
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -30,7 +30,7 @@ LAYER = base.LAYER
 # only it knows whom it has seen: whoever takes over from outside finds less.
 TAKEOVER = 30.0
 KEEPER_WORDS = ("--layer", LAYER, base.LIBRARY)
-ELSEWHERE = "it is in another PID namespace, which cannot be seen from here"
+ELSEWHERE = linux_facts.ELSEWHERE
 HIDDEN = "the system hides it from this process (hidepid): it cannot be told whether it lives"
 DENIED = proc.DENIED
 FIRST_NAP, LONGEST_NAP = 0.001, 0.02  # seconds; each is twice as long as the one before
@@ -38,9 +38,10 @@ SHARE = 4  # but at least so many times as long as it took to look at all of the
 
 Process = proc.Process
 boot_id, here = functools.cache(base.boot_id), functools.cache(base.here)
-pids, stat_of, argv_of = base.pids, base.stat_of, base.argv_of
+pids, stat_of, argv_of, line_of = base.pids, base.stat_of, base.argv_of, base.line_of
 environment_of, printable, machine_id = base.environment_of, proc.printable, base.machine_id
-cwd_of, owner_of = base.cwd_of, base.owner_of
+cwd_of, owner_of, my_number = base.cwd_of, base.owner_of, os.getpid
+reads_terminal = linux_facts.reads_terminal
 
 _held: dict[int, ProcessId] = {}
 _handles = itertools.count(1)
@@ -50,7 +51,6 @@ _handles = itertools.count(1)
 
 
 def identify(pid: int) -> ProcessId | None:
-    """The full identity of the process that has this pid now; None when none has."""
     try:
         stat = stat_of(pid) if pid > 0 else None
     except OSError:
@@ -66,7 +66,6 @@ def me() -> ProcessId:
 
 
 def look(process: ProcessId) -> Alive | Gone | Unknown:
-    """Whether exactly that process lives. A zombie is dead, though it is not reaped."""
     if process.boot != here():
         return _look_elsewhere(process)
     try:
@@ -74,7 +73,9 @@ def look(process: ProcessId) -> Alive | Gone | Unknown:
     except OSError as error:
         return Unknown(error.strerror or str(error) or "cannot look")
     if stat is None:
-        return Unknown(HIDDEN) if _is_hidden(process.pid) else Gone()
+        # Only Linux has hidepid; elsewhere a number that answers unseen may be a zombie's.
+        hidden = sys.platform == "linux" and proc.is_hidden(process.pid)
+        return Unknown(HIDDEN) if hidden else Gone()
     other = stat.unique and process.inode and stat.unique != process.inode
     if stat.start != process.start or other:
         return Gone("reused")
@@ -86,16 +87,9 @@ def _look_elsewhere(process: ProcessId) -> Gone | Unknown:
         return Unknown(ELSEWHERE)
     if sys.platform != "linux":
         return Gone("rebooted")
-    from knell.processes.os import linux_boot
-
     found = proc.stat_of(process.pid)
     is_there = bool(found) and found.start == process.start
-    return linux_boot.past_boot(process, here(), is_there=is_there)
-
-
-def _is_hidden(pid: int) -> bool:
-    """Only Linux has hidepid; elsewhere a number that answers unseen may be a zombie's."""
-    return sys.platform == "linux" and proc.is_hidden(pid)
+    return linux_facts.past_boot(process, here(), is_there=is_there)
 
 
 def open_process(pid: int) -> int:
@@ -151,7 +145,6 @@ class LookedForExits:
     """Waits until one of many processes ends, by looking at them again and again."""
 
     def wait(self, handles: Collection[int], seconds: float, news: int = -1) -> set[int]:
-        """Those that have ended, and `news`, another file, if something can be read there."""
         until, pause = time.monotonic() + seconds, FIRST_NAP
         while True:
             spent = time.process_time()
@@ -173,24 +166,17 @@ Exits = LookedForExits
 
 
 def command_of(pid: int) -> str:
-    """Its command line for people: one line, printable, not too long, without secrets."""
-    try:
-        stat = stat_of(pid)
-    except OSError:
-        stat = None
     from knell.core.redact import redacted  # `list` asks for no command line
 
-    return redacted(stat.command()) if stat else "[?]"
+    return redacted(proc.command_of(pid, stat_of))
 
 
 def command_of_living(process: ProcessId) -> str:
-    """Its command; empty if it has ended or counts elsewhere: its number may be another's."""
     command = command_of(process.pid)  # first: a reuse in between is seen afterwards
     return command if isinstance(look(process), Alive) else ""
 
 
 def stamp_of(pid: int) -> str | None:
-    """The run id in its environment; None without one, or where we may not look."""
     return environment_of(pid).get("KNELL_RUN")
 
 
@@ -198,28 +184,16 @@ def variable_of(pid: int, name: str) -> str | None:
     return environment_of(pid).get(name)
 
 
-def ancestors_of(pid: int | None = None) -> tuple[int, ...]:
-    """Parent, grandparent, … of a process, or of ourselves, up to init."""
-    line = base.line_of(os.getpid() if pid is None else pid)
-    return tuple(one.ppid for one in line if one.ppid > 1)
-
-
 def lineage() -> tuple[Ancestor, ...]:
-    """This process and those above it, up to init; nothing where /proc does not tell the truth."""
-    line = base.line_of(os.getpid())
+    line = line_of(my_number())
     if sys.platform == "linux":
         from knell.processes.os.linux import believed
 
         line = believed(line)
-    return tuple(map(_ancestor, line))
+    return tuple(map(ancestor, line))
 
 
-def describe(pid: int) -> Ancestor | None:
-    stat = stat_of(pid)
-    return _ancestor(stat) if stat else None
-
-
-def _ancestor(one: Process) -> Ancestor:
+def ancestor(one: Process) -> Ancestor:
     return Ancestor(one.pid, one.name, one.sid, one.tty, one.start)
 
 

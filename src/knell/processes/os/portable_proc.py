@@ -1,4 +1,5 @@
-"""One process, as psutil and POSIX show it: for portable.py, and for keepers of that layer.
+"""One process, as psutil and POSIX show it: for portable.py, and for keepers of that layer. The
+same functions as proc.py; a docstring says what is different.
 
 Keepers import it too: the standard library, psutil and proc.py, no import of knell.
 Only this file, portable_use.py and tests import psutil.
@@ -45,7 +46,7 @@ INSIDE: "Any" = getattr(psutil, "_psplatform").Process  # noqa: B009 - it has no
 # Where the start of a process can be had by a clock that nobody sets, psutil compares by that one.
 STEADY = {"monotonic": True} if sys.platform.startswith(("linux", "darwin", "netbsd")) else {}
 
-pids, read = psutil.pids, proc.read
+pids, read, machine_id = psutil.pids, proc.read, proc.machine_id
 
 
 class SeenProcess(Process):
@@ -166,7 +167,6 @@ class Layer:
     # -- what follows -------------------------------------------------------------------------
 
     def live_process(self, pid: int) -> Process | None:
-        """The process, or None if it is gone, or dead and only waiting to be reaped."""
         try:
             process = self.stat_of(pid)
         except OSError:
@@ -187,12 +187,7 @@ class Layer:
         return [process.pid for process in self.everybody() if panes.is_tmux_server(process)]
 
     def line_of(self, pid: int) -> list[Process]:
-        """The process and those above it, up to init."""
-        line: list[Process] = []
-        while pid and (process := self.stat_of(pid)) and pid not in [one.pid for one in line]:
-            line.append(process)
-            pid = process.ppid
-        return line
+        return proc.line_of(pid, self.stat_of)
 
     def terminal_of(self, pid: int) -> int:
         """The number of its controlling device; 0 without one."""
@@ -200,7 +195,6 @@ class Layer:
         return process.tty if process else 0
 
     def identity(self, pid: int) -> tuple[int, int, str, int]:
-        """Of ourselves or an unreaped child, which has one even if it is dead already."""
         try:
             process = self.stat_of(pid)
         except OSError:
@@ -227,7 +221,6 @@ class Layer:
 
 
 def argv_of(pid: int) -> tuple[str, ...]:
-    """Its command line; empty for kernel threads, zombies and whatever cannot be read."""
     try:
         return tuple(INSIDE(pid).cmdline())
     except UNSEEN:
@@ -235,7 +228,6 @@ def argv_of(pid: int) -> tuple[str, ...]:
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """As it was when its program started; empty where we may not look."""
     try:
         return INSIDE(pid).environ()
     except UNSEEN:
@@ -250,7 +242,6 @@ def cwd_of(pid: int) -> str:
 
 
 def owner_of(pid: int) -> int | None:
-    """The user id under which it runs."""
     try:
         return psutil.Process(pid).uids().effective
     except UNSEEN:
@@ -284,11 +275,6 @@ def front_of(pid: int) -> int:
 def nap(_pids: "Collection[int]", seconds: float, news: int) -> bool:
     """Waits, but not if there is something to read; whether there is. No exit ends it."""
     return bool(select.select([news] if news >= 0 else [], [], [], seconds)[0])
-
-
-def machine_id() -> str:
-    """The same at each boot; empty if it has none."""
-    return proc.read("/etc/machine-id").strip().decode(errors="replace")
 
 
 _layer = Layer()

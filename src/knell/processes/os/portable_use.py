@@ -1,23 +1,17 @@
-"""POSIX and psutil: what processes use: files, mounts, sockets, memory, and news of a directory."""
+"""POSIX and psutil: the same functions as linux_use.py. A docstring says what is less here."""
 
 import os
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 
-from knell.processes.os.portable_proc import TICKS, UNSEEN
+from knell.processes.os.portable_proc import TICKS, UNSEEN, cwd_of
 
 ESTABLISHED, CLOSE_WAIT, LISTEN = b"ESTABLISHED", b"CLOSE_WAIT", b"LISTEN"
 MEGABYTE = 1024 * 1024
-
-
-class SeenSocket(NamedTuple):
-    state: bytes
-    port: int  # on our side
-    inode: bytes  # its two addresses, in place of a number that only Linux has
 
 
 @contextmanager
@@ -50,17 +44,12 @@ def written_below(pid: int, folder: str) -> list[str]:
 
 
 def open_descriptors() -> int:
-    """How many files this process has open."""
     return psutil.Process().num_fds()
 
 
-def directory_of(pid: int, how: str) -> tuple[int, int]:
-    """Device and inode of its cwd; (0, 0) if unknown."""
-    try:
-        found = os.stat(psutil.Process(pid).cwd() if how == "cwd" else "")
-    except UNSEEN:
-        return (0, 0)
-    return (found.st_dev, found.st_ino)
+def directory_of(pid: int, how: str) -> str:
+    """Where its cwd can be looked at; empty if unknown."""
+    return cwd_of(pid) if how == "cwd" else ""
 
 
 def mapped_files(pid: int) -> bytes:
@@ -81,8 +70,9 @@ def mounts_of(path: str, pids: Iterable[int]) -> list[str]:
     return []
 
 
-def tcp_sockets() -> Iterator[SeenSocket]:
-    """Every TCP socket of the machine, or of the processes that we may look into."""
+def tcp_sockets() -> Iterator[tuple[bytes, int, bytes]]:
+    """State, port on our side and, in place of an inode, which only Linux has, both addresses of
+    every TCP socket of the machine, or of the processes that we may look into."""
     try:
         yield from map(_socket, psutil.net_connections("tcp"))
     except psutil.AccessDenied:
@@ -90,8 +80,8 @@ def tcp_sockets() -> Iterator[SeenSocket]:
             yield from map(_socket, _connections(pid))
 
 
-def _socket(one: Any) -> SeenSocket:
-    return SeenSocket(one.status.encode(), one.laddr.port, repr((one.laddr, one.raddr)).encode())
+def _socket(one: Any) -> tuple[bytes, int, bytes]:
+    return one.status.encode(), one.laddr.port, repr((one.laddr, one.raddr)).encode()
 
 
 def _connections(pid: int) -> list[Any]:
@@ -103,7 +93,7 @@ def _connections(pid: int) -> list[Any]:
 
 def sockets_of(pid: int) -> set[bytes]:
     """The addresses of those that it has open; none where we may not look."""
-    return {_socket(one).inode for one in _connections(pid)}
+    return {_socket(one)[2] for one in _connections(pid)}
 
 
 def tcp_connections() -> None:
@@ -111,7 +101,6 @@ def tcp_connections() -> None:
 
 
 def bytes_moved(pid: int) -> int | None:
-    """How many bytes it has read and written so far, files, pipes and terminals; None: unknown."""
     try:
         counted = getattr(psutil.Process(pid), "io_counters", lambda: None)()
         return counted.read_chars + counted.write_chars if counted else None
@@ -120,7 +109,6 @@ def bytes_moved(pid: int) -> int | None:
 
 
 def memory_free_mb() -> float | None:
-    """What programs may allocate without making others swap."""
     return psutil.virtual_memory().available / MEGABYTE
 
 
@@ -133,7 +121,6 @@ def machine_ticks() -> tuple[int, int]:
 
 
 def watch_directory(folder: str) -> int:
-    """A file descriptor that is readable once something new is in it; -1 if there is none."""
     if sys.platform != "darwin":
         return -1
     from knell.processes.os import darwin
@@ -142,7 +129,6 @@ def watch_directory(folder: str) -> int:
 
 
 def take_news(fd: int) -> None:
-    """Takes what a watched directory has told, so that the next wait waits again."""
     from knell.processes.os import darwin
 
     darwin.take_news(fd)

@@ -9,6 +9,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Callable
 else:
     try:
         import _signal as signal  # the same functions, and plain numbers
@@ -63,15 +64,6 @@ class Process:
         return printable(line[:COMMAND_LIMIT])
 
 
-def command_of(pid: int) -> str:
-    """The same of whoever has that number; `[?]` if it cannot be looked at."""
-    try:
-        process = stat_of(pid)
-    except OSError:
-        process = None
-    return process.command() if process else "[?]"
-
-
 def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
@@ -92,6 +84,15 @@ def stat_of(pid: int, pidfd: int = -1) -> Process | None:
         os.close(fd)
 
 
+def command_of(pid: int, look: "Callable[[int], Process | None]" = stat_of) -> str:
+    """The command line of whoever has that number; `[?]` if it cannot be looked at."""
+    try:
+        process = look(pid)
+    except OSError:
+        process = None
+    return process.command() if process else "[?]"
+
+
 def is_hidden(pid: int) -> bool:
     """Whether a process has that number although /proc does not show it: mounted with hidepid,
     it hides what the caller may not trace, which in a user namespace is all that is outside."""
@@ -104,10 +105,10 @@ def is_hidden(pid: int) -> bool:
     return stat_of(pid) is None  # else it has just got that number
 
 
-def line_of(pid: int) -> list[Process]:
+def line_of(pid: int, look: "Callable[[int], Process | None]" = stat_of) -> list[Process]:
     """The process and those above it, up to init."""
     line: list[Process] = []
-    while pid and (process := stat_of(pid)) and pid not in [one.pid for one in line]:
+    while pid and (process := look(pid)) and pid not in [one.pid for one in line]:
         line.append(process)
         pid = process.ppid
     return line
@@ -174,6 +175,11 @@ def terminal_of(pid: int) -> int:
 
 def boot_id() -> str:
     return read("/proc/sys/kernel/random/boot_id").strip().decode()
+
+
+def machine_id() -> str:
+    """The same at each boot; empty if it has none."""
+    return read("/etc/machine-id").strip().decode(errors="replace")
 
 
 def here(boot: str = "") -> str:
