@@ -50,7 +50,6 @@ def _costs_work(receipt: "Receipt") -> bool:
 
 
 def _ask(would: "Sequence[Receipt]", verb: str) -> bool:
-    from knell.faces.cli.options import ask_person
     from knell.faces.text import endings as endings_text
 
     for receipt in would[:SHOWN]:
@@ -59,4 +58,4 @@ def _ask(would: "Sequence[Receipt]", verb: str) -> bool:
     if len(would) > SHOWN:
         output.print_error(f"… and {len(would) - SHOWN} more")
     many = "this agent" if len(would) == 1 else f"these {len(would)} agents"
-    return ask_person(f"{verb.capitalize()} {many}? (--yes to skip this question)")
+    return output.ask_person(f"{verb.capitalize()} {many}? (--yes to skip this question)")

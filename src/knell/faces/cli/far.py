@@ -81,11 +81,12 @@ def _is_declined(knell: Knell, far: Sequence[str], verb: str) -> bool:
     meant = [f"{one['name']}@{one['host']}" for word in wide for one in knell.fleet.agents(word)]
     if len(meant) <= MANY and not any(word.startswith("all@") for word in wide):
         return False
-    from knell.faces.cli.options import ask_person
 
     more = f" and {len(meant) - NAMED} more" if len(meant) > NAMED else ""
     shown = ", ".join(meant[:NAMED]) + more
-    if ask_person(f"{verb.capitalize()} these {len(meant)} agents: {shown}? (--yes to skip)"):
+    if output.ask_person(
+        f"{verb.capitalize()} these {len(meant)} agents: {shown}? (--yes to skip)"
+    ):
         return False
     output.print_error("nothing was ended")
     return True

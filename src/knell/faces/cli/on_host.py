@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from knell.core.fleet.target import is_far
+from knell.faces.cli import options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -12,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def on_its_host(
     verb: str, word: str = "name", only: Sequence[str] | None = None, **always: Any
 ) -> Callable[[F], F]:
-    """A verb of one `word`, which the host of `word@host` carries out. Takes its --wait away.
+    """A verb of one `word`, which the host of `word@host` carries out, with its option --wait.
 
     `only`: the options that the order carries, all that are said if not given."""
 
@@ -27,6 +28,6 @@ def on_its_host(
             said = {name: given[name] for name in names if name != word and is_said(given[name])}
             return ask_one(verb, given[word], always | said, wait)
 
-        return called  # pyright: ignore[reportReturnType]
+        return options.wait(called)  # pyright: ignore[reportReturnType]
 
     return decorate

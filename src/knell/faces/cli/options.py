@@ -71,9 +71,11 @@ def _as_json(_: click.Context, __: click.Parameter, wanted: bool) -> None:
         output.choose_json(wanted=True)
 
 
-as_json = flag("--json", expose_value=False, callback=_as_json, help="Print one JSON document.")
+_JSON: dict[str, Any] = {"is_flag": True, "help": "Print one JSON document."}
+_JSON_SEEN: dict[str, Any] = {**_JSON, "expose_value": False, "callback": _as_json}
+as_json = click.option("--json", **_JSON_SEEN)
 # For the verbs that are also read without click, and are given it as a parameter.
-json_given = flag("--json", "json_wanted", help="Print one JSON document.")
+json_given = click.option("--json", "json_wanted", **_JSON)
 
 
 def _utc(_: click.Context, __: click.Parameter, wanted: bool) -> None:
@@ -108,8 +110,21 @@ cleanup_options = together(
 )  # fmt: skip
 
 
+class Verb(click.Command):
+    """A verb with `--json`, as nearly every one is."""
+
+    def __init__(self, *args: Any, params: list[click.Parameter], **more: Any) -> None:
+        super().__init__(*args, params=[*params, click.Option(["--json"], **_JSON_SEEN)], **more)
+
+
+def verb(name: str, **more: Any) -> Callable[[Callable[..., Any]], Verb]:
+    return click.command(name, cls=Verb, **more)
+
+
 class CommandGroup(click.Group):
     """Its help tells whole sentences of its commands, which click would cut at the margin."""
+
+    command_class = Verb
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         told = {name: one.get_short_help_str(limit=1000) for name, one in self.commands.items()}
@@ -123,23 +138,6 @@ class CleanupCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spelt = ["--cleanup=safe" if word == "--cleanup" else word for word in args]
         return super().parse_args(ctx, spelt)
-
-
-class StartCommand(click.Command):
-    """Keeps a `--` before the words, which click drops: what follows it is a command, so that no
-    other package need be asked whether it offers a kind of that name."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "stop-after" in args[:-1]:  # --when-cut-off stop-after 600
-            at = args.index("stop-after")
-            if args[at - 1] == "--when-cut-off":
-                args[at : at + 2] = [f"stop-after={args[at + 1]}"]
-        given = list(args)
-        rest = super().parse_args(ctx, args)
-        words: tuple[str, ...] = ctx.params.get("words") or ()
-        if words and given[: -len(words)][-1:] == ["--"]:
-            ctx.params["words"] = ("--", *words)
-        return rest
 
 
 def place(help: str, *, terminal: bool = False) -> Callable[[F], F]:
@@ -289,8 +287,3 @@ def _assignment(text: str) -> tuple[str, str]:
     if not equals and name not in os.environ:  # --env NAME passes the caller's value on
         raise BadRequest(f"--env {name}: you have no such variable", f"write --env {name}=VALUE")
     return name, value if equals else os.environ[name]
-
-
-def ask_person(question: str) -> bool:
-    """Asks the person at the terminal; without a terminal the answer is no."""
-    return output.can_ask() and click.confirm(question, err=True)

@@ -29,6 +29,15 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def ask_person(question: str) -> bool:
+    """Asks the person at the terminal; without a terminal the answer is no."""
+    if not can_ask():
+        return False
+    import click
+
+    return click.confirm(question, err=True)
+
+
 def has_terminal() -> bool:
     """Whether an agent, or the live screen, could take the terminal of this command."""
     return sys.stdin.isatty() and sys.stdout.isatty()

@@ -122,7 +122,7 @@ def stop_agents(targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> i
 def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> int:
     session = given["session"]
     given |= {"verb": verb, "unlisted": given.pop("force_no_yaml")}
-    given["yes"] = given["yes"] or (given["purge"] and options.ask_person(PURGE))
+    given["yes"] = given["yes"] or (given["purge"] and output.ask_person(PURGE))
     words = fastpath.all_targets(targets, verb) if targets else ()
     if words and session:
         raise BadRequest("--session already names what to end", f"leave out {', '.join(words)}")
@@ -142,7 +142,7 @@ def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[st
         return print_stopped(receipts)
     if not output.json_wanted() and receipts.needs_refresh:
         output.print_lines(endings_text.target_lines(receipts.targets, "Stopped"))
-        if not options.ask_person(REFRESH):
+        if not output.ask_person(REFRESH):
             click.echo(REFRESH)
             return exits.Exit.DONE
         given["yes"] = True
@@ -167,13 +167,12 @@ def print_stopped(receipts: "Endings") -> int:
 # -- reap --------------------------------------------------------------------------------------
 
 
-@click.command("reap")
+@options.verb("reap")
 @click.argument("names", nargs=-1, shell_complete=complete.agents)
 @options.flag("--foreign", help="Also what agents left that knell did not start.")
 @options.grace
 @options.yes
 @options.dry_run
-@options.as_json
 def reap(names: tuple[str, ...], *, foreign: bool, yes: bool, **given: Any) -> int:
     """List processes that outlived their agent; with --yes, end them. NAMES: only of these agents.
 

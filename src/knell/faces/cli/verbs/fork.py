@@ -9,13 +9,12 @@ from knell.faces.cli import options, output, progress
 from knell.faces.cli.started import spawned_result
 
 
-@click.command("fork")
+@options.verb("fork")
 @options.one_name
 @options.text("--name", "new_name", help="Of the new agent; default: NAME-fork.")
 @options.place("tmux, kitty, wezterm or headless; default: where you are, else headless.")
 @options.tmux_server
 @options.tmux_session
-@options.as_json
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def fork(*, name: str, **given: Any) -> None:
     """Start another agent that goes on from NAME's conversation; NAME may run on.

@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from knell.api.results import HookReport
 
 
-@click.command("hooks")
+@options.verb("hooks")
 @action_argument
 @click.argument("programs", nargs=-1, shell_complete=complete.with_hooks)
 @options.text("--settings", metavar="FILE", help="The settings file; default: the program's own.")
 @options.dry_run
-@options.as_json
 def command(action: str, programs: tuple[str, ...], *, settings: str, dry_run: bool) -> int:
     """Install or remove heartbeat hooks in the settings of agent programs; default: of all here.
 

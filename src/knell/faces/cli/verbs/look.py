@@ -59,11 +59,10 @@ def list_verb(targets: tuple[str, ...], **given: Any) -> int:
     return list_agents(targets, **given)
 
 
-@click.command("status")
+@options.verb("status")
 @options.agent_argument()
 @options.utc
 @options.fleet
-@options.as_json
 @click.pass_context
 def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
     """Show all agents and all orphaned processes. With NAME: the same as knell show NAME.
@@ -87,11 +86,9 @@ def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
     return None
 
 
-@click.command("show")
+@options.verb("show")
 @options.one_name
 @options.utc
-@options.wait
-@options.as_json
 @on_its_host("show")
 def show(name: str) -> None:
     """Show one agent: its runs, its processes, its last receipt, and how to resume it.
@@ -103,10 +100,8 @@ def show(name: str) -> None:
     output.print_result(tables.story_json(story), tables.story_text(story))
 
 
-@click.command("tree")
+@options.verb("tree")
 @options.one_live
-@options.wait
-@options.as_json
 @on_its_host("tree")
 def tree(name: str) -> None:
     """Show the live processes of an agent, and how knell knows that each belongs to it.
@@ -123,13 +118,12 @@ def tree(name: str) -> None:
     )
 
 
-@click.command("events")
+@options.verb("events")
 @options.agent_argument("agent")
 @options.flag("--follow", "-f", help="Go on printing events as they happen.")
 @options.number("--last", "limit", least=1, default=50, help="How many events to print.")
 @options.utc
 @options.fleet
-@options.as_json
 def events(agent: str, *, follow: bool, limit: int, fleet: bool) -> None:
     """Print the audit trail: who did what to which agent, when and why.
 
@@ -153,12 +147,11 @@ def events(agent: str, *, follow: bool, limit: int, fleet: bool) -> None:
     output.print_trail(found, line, more)
 
 
-@click.command("receipt")
+@options.verb("receipt")
 @options.one_ended
 @options.flag("--html", help="Print a self-contained HTML page.")
 @options.flag("--screen", help="Also print the last screen of the pane.")
 @options.utc
-@options.as_json
 def receipt(name: str, *, html: bool, screen: bool) -> None:
     """Print the proof of the newest ending of NAME (an agent, or a run's id).
 
@@ -178,10 +171,9 @@ def receipt(name: str, *, html: bool, screen: bool) -> None:
     output.print_result(found.to_json(), text)
 
 
-@click.command("verify")
+@options.verb("verify")
 @options.agent_argument()
 @options.text("--session", help="A session in the registry file.")
-@options.as_json
 def verify(name: str, *, session: str) -> int:
     """Check again that NAME, or a session of the registry file, is as its ending left it.
 
@@ -199,9 +191,8 @@ def verify(name: str, *, session: str) -> int:
     return exits.Exit.DONE if found.verified else exits.Exit.FAILED
 
 
-@click.command("doctor")
+@options.verb("doctor")
 @options.flag("--repair", help="Restore a store that is damaged or behind.")
-@options.as_json
 def doctor(*, repair: bool) -> int:
     """Check what knell needs on this machine, and list what agents left behind.
 

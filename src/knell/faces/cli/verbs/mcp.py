@@ -10,7 +10,7 @@ from knell.faces.cli import complete, options, output
 PORT = 7377
 
 
-@click.command("mcp")
+@options.verb("mcp")
 @options.flag("--http", help="One server for all agents, on 127.0.0.1.")
 @options.port(PORT, "The port for --http; 0: any port that is free.")
 @options.flag(
@@ -21,7 +21,6 @@ PORT = 7377
     "--config", "program", metavar="KIND", shell_complete=complete.mcp_clients,
     help="Print what to put into the settings of this kind of agent, or of cursor.",
 )  # fmt: skip
-@options.as_json
 def command(*, http: bool, port: int, operator: bool, program: str | None) -> None:
     """Serve agents that manage agents, over the Model Context Protocol.
 

@@ -13,14 +13,13 @@ UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 HINT = "for example 22:00, 8h, or 2026-11-15T22:00"
 
 
-@click.command("night")
+@options.verb("night")
 @click.option(
     "--since", default="22:00", show_default=True, metavar="TIME",
     help="The last time it was so late; or 8h ago; or a date and time.",
 )  # fmt: skip
 @options.flag("--html", help="Print a self-contained HTML page.")
 @options.utc
-@options.as_json
 def night(*, since: str, html: bool) -> None:
     """Tell what happened while you slept: stalls, restarts, kills, tasks handed back, work rescued.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from knell.core.receipt import Receipt
 
 
-@click.command("prune")
+@options.verb("prune")
 @click.option(
     "--days", type=float, metavar="DAYS", help="How old; default: the setting retention.days (30)."
 )
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     "--export", metavar="FILE", help="First write their receipts into a new file, one JSON a line."
 )
 @options.dry_run
-@options.as_json
 def prune(*, days: float | None, export: str | None, dry_run: bool) -> int:
     """Remove ended runs that are older than the setting retention.days, with what they left.
 

@@ -13,13 +13,12 @@ from knell.faces.exits import Exit
 from knell.faces.text.agents import whereabouts
 
 
-@click.command("restart")
+@options.verb("restart")
 @click.argument("names", nargs=-1, required=True, shell_complete=complete.agents)
 @options.flag("--resume", help="Continue its conversation instead of a new one.")
 @options.grace
 @options.yes
 @options.wait
-@options.as_json
 def restart(names: tuple[str, ...], *, wait: float | None, **given: Any) -> int:
     """Start agents again, in fresh runs. Those that still run are stopped first.
 
@@ -46,7 +45,7 @@ def restart(names: tuple[str, ...], *, wait: float | None, **given: Any) -> int:
     meant = [view.name for view in knell.list(*names)]
     question = f"Restart these {len(meant)} agents: {', '.join(meant)}?"
     wide = output.can_ask() and ("all" in names or len(meant) > MANY)
-    if wide and not given["yes"] and not options.ask_person(question):
+    if wide and not given["yes"] and not output.ask_person(question):
         output.print_error("nothing was restarted")
         return Exit.FAILED
     return started.start_each(meant, lambda one: restart_one(knell, one, given, here=False))

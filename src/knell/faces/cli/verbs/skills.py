@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from knell.api.results import SkillReport
 
 
-@click.command("skills")
+@options.verb("skills")
 @action_argument
 @click.argument("skills", nargs=-1, shell_complete=complete.skills)
 @click.option(
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     help="Install where something else stands: it is put aside, and uninstall brings it back.",
 )
 @options.dry_run
-@options.as_json
 def command(
     action: str, skills: tuple[str, ...], *, replace: bool, dry_run: bool,
     **where: Any,

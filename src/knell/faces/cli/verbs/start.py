@@ -27,7 +27,24 @@ ENDED = "knell list --ended shows what can be resumed"
 WORDS_LAST = {"allow_interspersed_args": False}  # everything after KIND goes to the program
 
 
-@click.command("run", cls=options.StartCommand, context_settings=WORDS_LAST)
+class StartCommand(click.Command):
+    """Keeps a `--` before the words, which click drops: what follows it is a command, so that no
+    other package need be asked whether it offers a kind of that name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "stop-after" in args[:-1]:  # --when-cut-off stop-after 600
+            at = args.index("stop-after")
+            if args[at - 1] == "--when-cut-off":
+                args[at : at + 2] = [f"stop-after={args[at + 1]}"]
+        given = list(args)
+        rest = super().parse_args(ctx, args)
+        words: tuple[str, ...] = ctx.params.get("words") or ()
+        if words and given[: -len(words)][-1:] == ["--"]:
+            ctx.params["words"] = ("--", *words)
+        return rest
+
+
+@click.command("run", cls=StartCommand, context_settings=WORDS_LAST)
 @options.spawn_options
 @options.words
 def run_verb(words: tuple[str, ...], **given: Any) -> None:
@@ -46,7 +63,7 @@ def run_verb(words: tuple[str, ...], **given: Any) -> None:
     knell.run(**options.spawn_arguments(knell.kinds, words, given))
 
 
-@click.command("spawn", cls=options.StartCommand, context_settings=WORDS_LAST)
+@click.command("spawn", cls=StartCommand, context_settings=WORDS_LAST)
 @options.place("tmux, kitty, wezterm or headless; default: where you are, else headless.")
 @options.tmux_server
 @options.text("--kitty-socket", help="The socket that kitty listens on.")
@@ -99,14 +116,13 @@ def spawn(words: tuple[str, ...], *, count: int, **given: Any) -> int | None:
     return None
 
 
-@click.command("create", context_settings=WORDS_LAST)
+@options.verb("create", context_settings=WORDS_LAST)
 @options.text("--agent", metavar="KIND", help="claude, agy or another kind.")
 @options.text("--session", help="Its session; default: WORKSPACE-creator-KIND.")
 @options.text("--workspace", metavar="DIR", help="Where it works; default: here.")
 @options.tmux_server
 @options.text("--role", help="Its role, as the row says it.")
 @options.registry
-@options.as_json
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def create(*, registry: str, **given: Any) -> None:
     """Start an agent in a tmux session of its own, with a row in the registry file.
@@ -124,7 +140,7 @@ def create(*, registry: str, **given: Any) -> None:
     output.print_result(started.started_json(agent, run) | {"session": session}, text)
 
 
-@click.command("adopt")
+@options.verb("adopt")
 @click.argument("target")
 @options.new_name
 @options.text("--kind", help="Which kind of agent it is; default: recognised by its command.")
@@ -134,7 +150,6 @@ def create(*, registry: str, **given: Any) -> None:
 @options.text(
     "--conversation", metavar="ID", help="The id of its conversation, so that it can be resumed."
 )
-@options.as_json
 def adopt(**given: Any) -> None:
     """Take charge of TARGET: a PID, a tmux %pane, or a tmux session with one pane.
 
@@ -153,7 +168,7 @@ def adopt(**given: Any) -> None:
     output.print_result(started.started_json(agent, run) | {"cgroup": bool(run.cgroup)}, text)
 
 
-@click.command("resume")
+@options.verb("resume")
 @options.agent_argument(offered=complete.ended)
 @options.flag("--last", help="Everything that the last kill or stop ended.")
 @options.place("tmux, kitty, wezterm, headless, or terminal: this one.", terminal=True)
@@ -164,8 +179,6 @@ def adopt(**given: Any) -> None:
     "--conversation", metavar="ID", help="The conversation's id; default: the one on record."
 )
 @options.registry
-@options.wait
-@options.as_json
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @on_its_host("resume")
 def resume(*, last: bool, registry: str, **given: Any) -> Exit:

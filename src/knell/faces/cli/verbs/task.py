@@ -50,7 +50,6 @@ def command(ctx: click.Context) -> None:
     "--needs", multiple=True, metavar="TASK", shell_complete=complete.tasks,
     help="A task that should be done first; may be given several times.",
 )  # fmt: skip
-@options.as_json
 def add(title: str, *, needs: tuple[str, ...], **given: Any) -> None:
     """Add a task to a team's work."""
     task = Knell().team(given.pop("team")).add_task(title, needs=needs, **given)
@@ -63,7 +62,6 @@ def add(title: str, *, needs: tuple[str, ...], **given: Any) -> None:
     "--status", words=("pending", "in_progress", "completed"), help="Only tasks with this status."
 )
 @options.text("--owner", shell_complete=complete.agents, help="Only tasks of this agent.")
-@options.as_json
 def list_tasks(**given: Any) -> None:
     """List tasks: the most urgent first, and of those the oldest."""
     tasks = Knell().tasks(**given)
@@ -76,8 +74,6 @@ def list_tasks(**given: Any) -> None:
 
 @command.command("show")
 @task_id
-@options.wait
-@options.as_json
 @on_its_host("task", "task", (), do="show")
 def show(task: str) -> None:
     """Show everything about a task. TASK@HOST: of a team of another host."""
@@ -91,8 +87,6 @@ def show(task: str) -> None:
     "--for", "agent", metavar="NAME", shell_complete=complete.agents,
     help="Which agent gets it; default: the one that runs this command.",
 )  # fmt: skip
-@options.wait
-@options.as_json
 @on_its_host("task", "task", (), do="claim")
 def claim(task: str, *, agent: str) -> None:
     """Claim a pending task. The number that is printed proves the claim.
@@ -109,8 +103,6 @@ def claim(task: str, *, agent: str) -> None:
 @command.command("done")
 @task_id
 @claim_number
-@options.wait
-@options.as_json
 @on_its_host("task", "task", ("token",), do="complete")
 def done(task: str, *, token: int | None) -> None:
     """Complete a task that you have claimed. Refused if another agent has it by now."""
@@ -123,8 +115,6 @@ def done(task: str, *, token: int | None) -> None:
 @options.flag(
     "--anyway", help="Also if an agent of another host has it and nothing was heard of its end."
 )
-@options.wait
-@options.as_json
 @on_its_host("task", "task", ("token",), do="release")
 def release(task: str, *, token: int | None, anyway: bool) -> None:
     """Give a task back, so that any member may claim it."""
@@ -134,7 +124,6 @@ def release(task: str, *, token: int | None, anyway: bool) -> None:
 
 @command.command("delete")
 @task_id
-@options.as_json
 def delete(task: str) -> None:
     """Remove a task that no agent works on and no other task needs."""
     Knell().task(task).delete()

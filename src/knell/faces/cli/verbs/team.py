@@ -39,7 +39,6 @@ def command(ctx: click.Context) -> None:
     help="flat: every member claims tasks. hierarchical: leader and task managers hand them out.",
 )  # fmt: skip
 @options.text("--description", help="What the team is for.")
-@options.as_json
 def create(team: str, **given: Any) -> None:
     """Make a team."""
     view = Knell().team(team).create(**given)
@@ -49,7 +48,6 @@ def create(team: str, **given: Any) -> None:
 
 @command.command("show")
 @team_name
-@options.as_json
 def show(team: str) -> None:
     """Show a team and its members."""
     view = Knell().team(team).show()
@@ -57,7 +55,6 @@ def show(team: str) -> None:
 
 
 @command.command("list")
-@options.as_json
 def list_teams() -> None:
     """List every team."""
     views = Knell().teams()
@@ -72,7 +69,6 @@ def list_teams() -> None:
 @team_name
 @options.one_name
 @options.choice("--role", words=ROLES, default="worker", help="Its role in the team.")
-@options.as_json
 def add(team: str, name: str, *, role: str) -> None:
     """Add an agent to a team."""
     member = Knell().team(team).add(name, role)
@@ -83,7 +79,6 @@ def add(team: str, name: str, *, role: str) -> None:
 @command.command("remove")
 @team_name
 @options.one_name
-@options.as_json
 def remove(team: str, name: str) -> None:
     """Remove an agent from a team. It lives on; its tasks wait for another member."""
     member = Knell().team(team).remove(name)
@@ -92,7 +87,6 @@ def remove(team: str, name: str) -> None:
 
 @command.command("dissolve")
 @team_name
-@options.as_json
 def dissolve(team: str) -> None:
     """End a team. Its agents live on, without a team."""
     knell = Knell()

@@ -7,8 +7,6 @@ from contextlib import suppress
 from glob import escape, glob
 from typing import TYPE_CHECKING, NamedTuple
 
-import click
-
 from knell.api import Knell
 from knell.core.errors import AskerError, Refused
 from knell.faces import exits
@@ -46,11 +44,10 @@ class Traces(NamedTuple):
         return lines + [f"remove knell's hooks from the settings of {one}" for one in self.hooks]
 
 
-@click.command("uninstall")
+@options.verb("uninstall")
 @options.flag("--purge", help="Also remove the state: every record and receipt.")
 @options.yes
 @options.dry_run
-@options.as_json
 def uninstall(*, purge: bool, yes: bool, dry_run: bool) -> int:
     """Stop the watch, and remove hooks, skills, service file, completion and manual pages.
 
@@ -75,7 +72,7 @@ def uninstall(*, purge: bool, yes: bool, dry_run: bool) -> int:
         output.print_error(f"hint: {path} mentions knell's completion; edit it yourself")
     if dry_run or not found.lines:
         return exits.Exit.DONE
-    if not yes and not options.ask_person("Do all of this?"):
+    if not yes and not output.ask_person("Do all of this?"):
         output.print_error("nothing was removed; --yes does it without a question")
         return exits.Exit.FAILED
     return remove(knell, found)
