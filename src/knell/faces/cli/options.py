@@ -1,6 +1,5 @@
 """Options that several verbs share, and the words that start an agent."""
 
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +11,7 @@ from knell.core.selector import is_number
 from knell.faces.cli import complete, output
 
 if TYPE_CHECKING:
-    from knell.core.ports.kinds import Kinds
+    pass
 
 F = TypeVar("F", bound=Callable[..., Any])
 PLACES = ("tmux", "kitty", "wezterm", "headless")
@@ -228,62 +227,3 @@ spawn_options = together(  # what `run` and `spawn` have in common
         help="What the watch does if its host loses the fleet; default: continue.",
     ),
 )  # fmt: skip
-
-
-def spawn_arguments(
-    kinds: "Kinds", words: tuple[str, ...], options: dict[str, Any]
-) -> dict[str, Any]:
-    """KIND ARGS…, or -- COMMAND ARGS…, with the options, as the API's `spawn` takes them."""
-    from knell.core.ladder import checked_wait
-
-    if not words:
-        raise BadRequest(
-            "no agent to start",
-            f"name a kind ({', '.join(kinds.names())}) or write -- COMMAND ARGS…",
-        )
-    plain = words[0] == "--"
-    words = words[1:] if plain else words
-    known = words[0] != "command" and kinds.has(words[0], offered=not plain)
-    if not known and not plain:
-        _check_spelling(kinds, words[0])
-    if known and words[1:2] == ("--",):
-        words = (words[0], *words[2:])
-    env = tuple(_assignment(text) for text in options.pop("env", ()))
-    if options.get("grace") is not None:
-        checked_wait(options["grace"])
-    kind = words[0] if known else "command"
-    return {**options, "kind": kind, "args": words[1:] if known else words, "env": dict(env)}
-
-
-def _check_spelling(kinds: "Kinds", word: str) -> None:
-    """Refuses a misspelt kind, which would be started as a command and fail."""
-    import difflib
-    import shutil
-
-    close = difflib.get_close_matches(word, kinds.names(), 1)
-    if close and close != [word] and not shutil.which(word):
-        why = f"'{word}' is no kind of agent, and no program of that name is on PATH"
-        raise BadRequest(why, f"did you mean {close[0]}?")
-
-
-def check_order(kinds: "Kinds", words: tuple[str, ...], own: set[str]) -> None:
-    """Refuses an option of knell after the kind: it would silently go to the agent. Behind `--` it
-    is meant for the agent."""
-    if words[:1] == ("--",):
-        return
-    after = words[1 : words.index("--")] if "--" in words else words[1:]
-    strayed = [word for word in after if word.split("=")[0] in own]
-    if strayed and kinds.has(words[0]):
-        raise BadRequest(
-            f"{strayed[0]} stands after {words[0]}, so {words[0]} would get it",
-            f"put knell's options before {words[0]}, or write {words[0]} -- {strayed[0]} …",
-        )
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or "\0" in text:
-        raise BadRequest(f"--env {text!r} is not NAME=VALUE", "for example --env LANG=C")
-    if not equals and name not in os.environ:  # --env NAME passes the caller's value on
-        raise BadRequest(f"--env {name}: you have no such variable", f"write --env {name}=VALUE")
-    return name, value if equals else os.environ[name]

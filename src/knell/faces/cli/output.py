@@ -52,6 +52,12 @@ def print_error(text: str) -> None:
     print(_printable(text), file=sys.stderr, flush=True)
 
 
+def print_trouble(what: str, hint: str) -> None:
+    print_error(f"error: {what}")
+    if hint:
+        print_error(f"hint: {hint}")
+
+
 def print_lines(lines: "Iterable[Line]") -> None:
     for line in lines:
         (print_error if line.error else print_line)(_printable(line.text))

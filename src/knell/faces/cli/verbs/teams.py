@@ -1,4 +1,4 @@
-"""`knell task` manages the work of teams."""
+"""The verbs that manage teams and their members, and the work of teams: team, task."""
 
 from typing import Any
 
@@ -9,12 +9,102 @@ from knell.faces.cli import complete, options, output
 from knell.faces.cli.on_host import on_its_host
 from knell.faces.cli.started import print_warnings
 from knell.faces.text import teams as team_text
+from knell.faces.text.tables import counted
 
+ROLES = ("worker", "reviewer", "task-manager", "leader")
+team_name = click.argument("team", shell_complete=complete.teams)
 task_id = click.argument("task", shell_complete=complete.tasks)
 claim_number = click.option(
     "--claim", "token", type=int, metavar="N",
     help="The number that the claim printed; default: the claim of this run.",
 )  # fmt: skip
+
+
+@click.group("team", cls=options.CommandGroup, invoke_without_command=True)
+@options.as_json
+@click.pass_context
+def teams(ctx: click.Context) -> None:
+    """Manage teams. Without a subcommand it lists them.
+
+    \b
+    knell team create red --leader boss
+    knell team add red luna
+    knell team show red
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_teams)
+
+
+@teams.command("create")
+@click.argument("team")
+@options.text(
+    "--leader", shell_complete=complete.agents,
+    help="The agent that leads; default: the one that runs this command, else you.",
+)  # fmt: skip
+@options.choice(
+    "--topology", words=("flat", "hierarchical"), default="flat",
+    help="flat: every member claims tasks. hierarchical: leader and task managers hand them out.",
+)  # fmt: skip
+@options.text("--description", help="What the team is for.")
+def create(team: str, **given: Any) -> None:
+    """Make a team."""
+    view = Knell().team(team).create(**given)
+    text = f"{team}: created, led by {view.team.leader or 'the operator'}"
+    output.print_result(team_text.team_json(view), text)
+
+
+@teams.command("show")
+@team_name
+def show_team(team: str) -> None:
+    """Show a team and its members."""
+    view = Knell().team(team).show()
+    output.print_result(team_text.team_json(view), team_text.team_text(view))
+
+
+@teams.command("list")
+def list_teams() -> None:
+    """List every team."""
+    views = Knell().teams()
+    output.print_result(
+        {"teams": [team_text.team_json(view) for view in views]},
+        "\n".join(team_text.team_line(view) for view in views),
+        if_empty="no teams; create one: knell team create NAME",
+    )
+
+
+@teams.command("add")
+@team_name
+@options.one_name
+@options.choice("--role", words=ROLES, default="worker", help="Its role in the team.")
+def add_member(team: str, name: str, *, role: str) -> None:
+    """Add an agent to a team."""
+    member = Knell().team(team).add(name, role)
+    text = f"{member.agent}: {member.role} in {team}, {member.colour}"
+    output.print_result(member._asdict(), text)
+
+
+@teams.command("remove")
+@team_name
+@options.one_name
+def remove(team: str, name: str) -> None:
+    """Remove an agent from a team. It lives on; its tasks wait for another member."""
+    member = Knell().team(team).remove(name)
+    output.print_result(member._asdict(), f"{member.agent}: no longer in {team}")
+
+
+@teams.command("dissolve")
+@team_name
+def dissolve(team: str) -> None:
+    """End a team. Its agents live on, without a team."""
+    knell = Knell()
+    left = knell.team(team).dissolve()
+    live = {agent.name for agent in knell.list()}
+    number = sum(member.agent in live for member in left)
+    text = f"{team}: dissolved; {counted(number, 'member')} {'lives' if number == 1 else 'live'} on"
+    output.print_result({"team": team, "members": [member._asdict() for member in left]}, text)
+
+
+# -- tasks -------------------------------------------------------------------------------------
 
 
 def tell(task: Any, text: str, **more: Any) -> None:
@@ -24,7 +114,7 @@ def tell(task: Any, text: str, **more: Any) -> None:
 @click.group("task", cls=options.CommandGroup, invoke_without_command=True)
 @options.as_json
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def tasks(ctx: click.Context) -> None:
     """Manage tasks of teams. Without a subcommand it lists them.
 
     \b
@@ -36,7 +126,7 @@ def command(ctx: click.Context) -> None:
         ctx.invoke(list_tasks, status="")
 
 
-@command.command("add")
+@tasks.command("add")
 @click.argument("title")
 @click.option(
     "--team", required=True, shell_complete=complete.teams, help="The team whose work it is."
@@ -50,13 +140,13 @@ def command(ctx: click.Context) -> None:
     "--needs", multiple=True, metavar="TASK", shell_complete=complete.tasks,
     help="A task that should be done first; may be given several times.",
 )  # fmt: skip
-def add(title: str, *, needs: tuple[str, ...], **given: Any) -> None:
+def add_task(title: str, *, needs: tuple[str, ...], **given: Any) -> None:
     """Add a task to a team's work."""
     task = Knell().team(given.pop("team")).add_task(title, needs=needs, **given)
     tell(task, f"added to {task.team}")
 
 
-@command.command("list")
+@tasks.command("list")
 @options.text("--team", shell_complete=complete.teams, help="Only tasks of this team.")
 @options.choice(
     "--status", words=("pending", "in_progress", "completed"), help="Only tasks with this status."
@@ -64,24 +154,24 @@ def add(title: str, *, needs: tuple[str, ...], **given: Any) -> None:
 @options.text("--owner", shell_complete=complete.agents, help="Only tasks of this agent.")
 def list_tasks(**given: Any) -> None:
     """List tasks: the most urgent first, and of those the oldest."""
-    tasks = Knell().tasks(**given)
+    found = Knell().tasks(**given)
     output.print_result(
-        {"tasks": [task._asdict() for task in tasks]},
-        team_text.tasks_text(tasks) if tasks else "",
+        {"tasks": [task._asdict() for task in found]},
+        team_text.tasks_text(found) if found else "",
         if_empty="no tasks; add one: knell task add --team NAME TITLE",
     )
 
 
-@command.command("show")
+@tasks.command("show")
 @task_id
 @on_its_host("task", "task", (), do="show")
-def show(task: str) -> None:
+def show_task(task: str) -> None:
     """Show everything about a task. TASK@HOST: of a team of another host."""
     found = Knell().task(task).show()
     output.print_result(found._asdict(), team_text.task_text(found))
 
 
-@command.command("claim")
+@tasks.command("claim")
 @task_id
 @options.text(
     "--for", "agent", metavar="NAME", shell_complete=complete.agents,
@@ -100,7 +190,7 @@ def claim(task: str, *, agent: str) -> None:
     print_warnings(warnings)
 
 
-@command.command("done")
+@tasks.command("done")
 @task_id
 @claim_number
 @on_its_host("task", "task", ("token",), do="complete")
@@ -109,7 +199,7 @@ def done(task: str, *, token: int | None) -> None:
     tell(Knell().task(task).complete(token), "completed")
 
 
-@command.command("release")
+@tasks.command("release")
 @task_id
 @claim_number
 @options.flag(
@@ -122,7 +212,7 @@ def release(task: str, *, token: int | None, anyway: bool) -> None:
     tell(done, "pending again")
 
 
-@command.command("delete")
+@tasks.command("delete")
 @task_id
 def delete(task: str) -> None:
     """Remove a task that no agent works on and no other task needs."""
