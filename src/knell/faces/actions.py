@@ -116,13 +116,13 @@ WITHOUT = {
 
 def table() -> list[tuple[str, ...]]:
     """For the documents; the first row has the headings."""
-    rows: list[tuple[str, ...]] = [
-        ("", "command line", "`top`", "`web`", "MCP", "not there because")
+    return [
+        ("", "command line", "`top`", "`web`", "MCP", "not there because"),
+        *(
+            (one.what, *map(quoted, (one.verb, one.key, one.web, one.tool)), one.why_not)
+            for one in ACTIONS
+        ),
     ]
-    for one in ACTIONS:
-        offered = (one.verb, one.key, one.web, one.tool)
-        rows.append((one.what, *map(quoted, offered), one.why_not))
-    return rows
 
 
 def quoted(word: str) -> str:

@@ -24,13 +24,11 @@ def is_wide(targets: Sequence[str]) -> bool:
 def is_confirmed(targets: Sequence[str], preview: "Callable[[], Endings]", verb: str) -> bool:
     """Shows what `--dry-run` shows and asks, if `all` was said, or many are meant, or a cleanup
     would touch uncommitted work. If others are meant by the time of the answer, asks again."""
-    shown: frozenset[str] = frozenset()
+    shown: set[str] = set()
     while True:
         would = [one for one in preview() if one.result is Result.WOULD_END]
-        if not needs_question(targets, would):
-            return True
-        runs = frozenset(one.run for one in would)
-        if runs == shown:
+        runs = {one.run for one in would}
+        if runs == shown or not needs_question(targets, would):
             return True
         if shown:
             output.print_error("Meanwhile other agents are meant:")

@@ -56,7 +56,6 @@ _RARE: Mapping[str, Given] = {
     "kill": {"tasks": "", "cleanup": ""},
     "list": {"stalled": False, "ended": None, "sort": "", "form": "", "fleet": False},
 }
-_RARE_FILTERS = {"stalled": False, "ended": None, "sort": ""}
 _UNSAID: Mapping[str, Any] = {
     "grace": None,
     "reason": "",
@@ -121,7 +120,7 @@ def list_agents(
         from knell.faces.cli.far_look import list_fleet
 
         return list_fleet(targets, names=names, with_ended=given["with_ended"])
-    if targets or given != {"with_ended": given["with_ended"]} | _RARE_FILTERS:
+    if targets or given["stalled"] or given["ended"] is not None or given["sort"]:
         from knell.faces.cli.filters import filtered_agents
 
         views = filtered_agents(targets, **given)

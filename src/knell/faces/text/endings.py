@@ -1,13 +1,14 @@
 """Endings as text for people: only what knell has verified."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from knell.core.receipt import FAILURES, Proof, Receipt, Result
 from knell.core.run import Outcome
 
 if TYPE_CHECKING:
-    from knell.api.results import EndingProgress, OrphanEnd, TargetResult
+    from knell.api.results import EndingProgress, TargetResult
 
 PROOFS = {
     Proof.PROVEN: "proven gone",
@@ -27,16 +28,14 @@ def target_lines(targets: "Iterable[TargetResult]", verb: str) -> list[Line]:
     """One line for each run, with what follows from it, and a summary for each group."""
     lines: list[Line] = []
     for target in targets:
-        for receipt in target.receipts:
-            lines += receipt_lines(receipt)
+        lines += receipts_lines(target.receipts)
         if target.label:
             lines.append(Line(summary(target, verb)))
     return lines
 
 
-def reaped_lines(ends: "Iterable[OrphanEnd]") -> Iterator[Line]:
-    for end in ends:
-        yield from receipt_lines(end.receipt)
+def receipts_lines(receipts: Iterable[Receipt]) -> Iterator[Line]:
+    return chain.from_iterable(map(receipt_lines, receipts))
 
 
 def receipt_lines(receipt: Receipt) -> Iterator[Line]:
@@ -136,8 +135,7 @@ def sentence(receipt: Receipt) -> str:
 
 def would_words(receipt: Receipt) -> str:
     verb = "let go of" if receipt.outcome == Outcome.ARCHIVED else "end"
-    many = len(receipt.processes)
-    alive = f"{many} process{'' if many == 1 else 'es'}"
+    alive = processes_words(receipt)
     return f"Would {verb} '{receipt.agent}' ({receipt.place}), {alive} alive:"
 
 
@@ -166,9 +164,12 @@ def pane_words(receipt: Receipt) -> str:
 
 
 def proof_words(receipt: Receipt) -> str:
+    return f"{processes_words(receipt)}, {proof_word(receipt)}, {receipt.duration_ms} ms"
+
+
+def processes_words(receipt: Receipt) -> str:
     many = len(receipt.processes)
-    noun = "process" if many == 1 else "processes"
-    return f"{many} {noun}, {proof_word(receipt)}, {receipt.duration_ms} ms"
+    return f"{many} process{'' if many == 1 else 'es'}"
 
 
 def proof_word(receipt: Receipt) -> str:

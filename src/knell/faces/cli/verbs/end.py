@@ -12,6 +12,7 @@ from knell.faces import exits
 from knell.faces.cli import complete, fastpath, options, output
 from knell.faces.text import endings as endings_text
 from knell.faces.text import tables
+from knell.faces.text.tables import processes_json
 
 if TYPE_CHECKING:
     from knell.core.receipt import Endings
@@ -191,19 +192,15 @@ def reap(names: tuple[str, ...], *, foreign: bool, yes: bool, **given: Any) -> i
         return _end_foreign(knell, names, dry_run=given["dry_run"])
     reaped = knell.reap(*names, end=yes, **given)
     strangers = knell.foreign() if foreign else []
-    code = exits.of_receipts(end.receipt for end in reaped.ends)
+    receipts = [end.receipt for end in reaped.ends]
+    code = exits.of_receipts(receipts)
     if output.json_wanted():
-        output.print_json(
-            {
-                "ok": code == 0,
-                "orphans": [tables.orphan_json(orphan) for orphan in reaped.orphans],
-                "receipts": [end.receipt.to_json() for end in reaped.ends],
-                "foreign": [tables.member_json(member) for member in strangers],
-            }
-        )
+        document: dict[str, Any] = {"ok": code == 0, "orphans": processes_json(reaped.orphans)}
+        document["receipts"] = [receipt.to_json() for receipt in receipts]
+        output.print_json({**document, "foreign": processes_json(strangers)})
         return code
-    if reaped.ends:
-        output.print_lines(endings_text.reaped_lines(reaped.ends))
+    if receipts:
+        output.print_lines(endings_text.receipts_lines(receipts))
     else:
         click.echo(tables.orphans_text(reaped.orphans))
         if reaped.orphans:
@@ -216,10 +213,10 @@ def reap(names: tuple[str, ...], *, foreign: bool, yes: bool, **given: Any) -> i
 def _end_foreign(knell: Knell, names: tuple[str, ...], *, dry_run: bool) -> int:
     if not all(is_number(name) for name in names):
         raise BadRequest("with --foreign, name PIDs", "knell reap --foreign lists them")
-    ends = knell.reap_foreign(*(int(name) for name in names), dry_run=dry_run)
-    code = exits.of_receipts(one.receipt for one in ends)
+    receipts = [one.receipt for one in knell.reap_foreign(*map(int, names), dry_run=dry_run)]
+    code = exits.of_receipts(receipts)
     if output.json_wanted():
-        output.print_json({"ok": code == 0, "receipts": [one.receipt.to_json() for one in ends]})
+        output.print_json({"ok": code == 0, "receipts": [one.to_json() for one in receipts]})
     else:
-        output.print_lines(endings_text.reaped_lines(ends))
+        output.print_lines(endings_text.receipts_lines(receipts))
     return code

@@ -15,7 +15,6 @@ from knell.faces import exits
 from knell.faces.cli import options, output, progress
 from knell.faces.cli.fastpath import list_agents
 from knell.faces.cli.filters import ORDERS
-from knell.faces.cli.on_host import on_its_host
 from knell.faces.text import tables
 from knell.faces.text.terminal import printable
 
@@ -86,7 +85,7 @@ def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
     with progress.waiting("looking at all agents"):
         found = Knell().status()
     document = found.to_json()
-    document["orphans"] = [tables.orphan_json(orphan) for orphan in found.orphans]
+    document["orphans"] = tables.processes_json(found.orphans)
     document["drifts"] = [tables.drift_json(drift) for drift in found.drifts]
     output.print_result(document, tables.status_text(found))
     return None
@@ -95,7 +94,7 @@ def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
 @options.verb("show")
 @options.one_name
 @options.utc
-@on_its_host("show")
+@options.on_its_host("show")
 def show(name: str) -> None:
     """Show one agent: its runs, its processes, its last receipt, and how to resume it.
 
@@ -108,7 +107,7 @@ def show(name: str) -> None:
 
 @options.verb("tree")
 @options.one_live
-@on_its_host("tree")
+@options.on_its_host("tree")
 def tree(name: str) -> None:
     """Show the live processes of an agent, and how knell knows that each belongs to it.
 
@@ -116,9 +115,8 @@ def tree(name: str) -> None:
     knell tree luna
     """
     story = Knell().show(name)
-    processes = [tables.member_json(member) for member in story.members]
     output.print_result(
-        {"agent": story.agent.name, "processes": processes},
+        {"agent": story.agent.name, "processes": tables.processes_json(story.members)},
         tables.tree_text(story.members),
         if_empty=tables.no_processes_text(story),
     )
@@ -219,8 +217,8 @@ def doctor(*, repair: bool) -> int:
         diagnosis = knell.doctor()
     document = {
         "findings": [finding._asdict() for finding in diagnosis.findings],
-        "orphans": [tables.orphan_json(orphan) for orphan in diagnosis.orphans],
-        "foreign": [tables.member_json(member) for member in diagnosis.foreign],
+        "orphans": tables.processes_json(diagnosis.orphans),
+        "foreign": tables.processes_json(diagnosis.foreign),
     }
     output.print_result(document, tables.diagnosis_text(diagnosis))
     broken = any(finding.broken for finding in diagnosis.findings)

@@ -10,7 +10,6 @@ from knell.core.errors import BadRequest, NoSuchAgent, UnsureConversation
 from knell.faces.cli import complete, options, output, progress, started
 from knell.faces.cli.confirm import MANY
 from knell.faces.cli.fastpath import has_far
-from knell.faces.cli.on_host import on_its_host
 from knell.faces.exits import Exit
 from knell.faces.text.agents import whereabouts
 
@@ -38,7 +37,7 @@ ENDED = "knell list --ended shows what can be resumed"
 )
 @options.registry
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-@on_its_host("resume")
+@options.on_its_host("resume")
 def resume(*, last: bool, registry: str, **given: Any) -> Exit:
     """Continue the conversation of an ended agent in a new run, in the place where it ran.
 

@@ -6,7 +6,6 @@ import click
 
 from knell.api import Knell
 from knell.faces.cli import complete, options, output
-from knell.faces.cli.on_host import on_its_host
 from knell.faces.cli.started import print_warnings
 from knell.faces.text import teams as team_text
 from knell.faces.text.tables import counted
@@ -164,7 +163,7 @@ def list_tasks(**given: Any) -> None:
 
 @tasks.command("show")
 @task_id
-@on_its_host("task", "task", (), do="show")
+@options.on_its_host("task", "task", (), do="show")
 def show_task(task: str) -> None:
     """Show everything about a task. TASK@HOST: of a team of another host."""
     found = Knell().task(task).show()
@@ -177,7 +176,7 @@ def show_task(task: str) -> None:
     "--for", "agent", metavar="NAME", shell_complete=complete.agents,
     help="Which agent gets it; default: the one that runs this command.",
 )  # fmt: skip
-@on_its_host("task", "task", (), do="claim")
+@options.on_its_host("task", "task", (), do="claim")
 def claim(task: str, *, agent: str) -> None:
     """Claim a pending task. The number that is printed proves the claim.
 
@@ -193,7 +192,7 @@ def claim(task: str, *, agent: str) -> None:
 @tasks.command("done")
 @task_id
 @claim_number
-@on_its_host("task", "task", ("token",), do="complete")
+@options.on_its_host("task", "task", ("token",), do="complete")
 def done(task: str, *, token: int | None) -> None:
     """Complete a task that you have claimed. Refused if another agent has it by now."""
     tell(Knell().task(task).complete(token), "completed")
@@ -205,7 +204,7 @@ def done(task: str, *, token: int | None) -> None:
 @options.flag(
     "--anyway", help="Also if an agent of another host has it and nothing was heard of its end."
 )
-@on_its_host("task", "task", ("token",), do="release")
+@options.on_its_host("task", "task", ("token",), do="release")
 def release(task: str, *, token: int | None, anyway: bool) -> None:
     """Give a task back, so that any member may claim it."""
     done = Knell().task(task).release(token, anyway=anyway)

@@ -10,7 +10,6 @@ from knell.core.errors import BadRequest
 from knell.core.ports.store import Event
 from knell.core.watch_report import Drift, Trouble, WatchReport
 from knell.faces.cli import options, output
-from knell.faces.cli.on_host import on_its_host
 from knell.faces.exits import Exit, of_receipts
 from knell.faces.text import endings as endings_text
 from knell.faces.text import tables
@@ -176,14 +175,13 @@ def stalled(*, kill: bool, show_all: bool, **given: Any) -> int:
         click.echo(tables.verdicts_table(shown))
     else:
         click.echo(f"no agent has stalled ({len(found)} looked at)", err=True)
-    for receipt in receipts:
-        output.print_lines(endings_text.receipt_lines(receipt))
+    output.print_lines(endings_text.receipts_lines(receipts))
     return code
 
 
 @options.verb("explain")
 @options.one_live
-@on_its_host("explain")
+@options.on_its_host("explain")
 def explain(name: str) -> None:
     """Show why an agent counts as working, idle, waiting, stalled or unknown.
 

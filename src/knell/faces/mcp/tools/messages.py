@@ -2,7 +2,7 @@
 
 from knell.core import teams
 from knell.core.inputs import Input
-from knell.faces.mcp.tools.end import LONGEST_REASON, METHODS, PHASES
+from knell.faces.mcp.tools.end import ANSWERED, LONGEST_REASON, METHODS, PHASES
 from knell.faces.mcp.tools.tool import ROWS, TEXT, TEXTS, Answer, Tool, ToolCall, facts_of
 
 MOST_MESSAGES = 200
@@ -114,12 +114,7 @@ TOOLS = (
             ),
             Input("needsSeconds", "seconds", "How long you need to finish your work", None),
         ),
-        answer={
-            "method": {"type": "string", "enum": list(METHODS)},
-            "phase": {"type": "string", "enum": list(PHASES)},
-            "requestId": TEXT,
-            "reassignedTasks": TEXTS,
-        },
+        answer={**ANSWERED, "requestId": TEXT},
         act=answer_shutdown,
         destroys=True,
     ),
