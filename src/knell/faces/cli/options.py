@@ -1,8 +1,8 @@
-"""Options that several verbs share, and the words that start an agent."""
+"""What verbs share: options, the classes that read them, and that a host does a verb of its own."""
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -11,9 +11,6 @@ from knell.core.fleet.target import is_far
 from knell.core.restart import MOST
 from knell.core.selector import is_number
 from knell.faces.cli import complete, output
-
-if TYPE_CHECKING:
-    pass
 
 F = TypeVar("F", bound=Callable[..., Any])
 PLACES = ("tmux", "kitty", "wezterm", "headless")

@@ -41,12 +41,10 @@ def receipts_lines(receipts: Iterable[Receipt]) -> Iterator[Line]:
 def receipt_lines(receipt: Receipt) -> Iterator[Line]:
     yield Line(sentence(receipt), receipt.result in FAILURES)
     if receipt.result is Result.WOULD_END:
-        from knell.faces.text.terminal import cut, sheet  # only a dry run and a question need it
+        from knell.faces.text.terminal import fitted  # only a dry run and a question need it
 
-        width = sheet().width
         for process in receipt.processes:
-            text = f"  {process.pid} [{process.via}] {process.command}"
-            yield Line(cut(text, width) if width else text)
+            yield Line(fitted(f"  {process.pid} [{process.via}] {process.command}"))
         yield from (Line(f"  then {text}") for text in aftermath(receipt))
         return
     if receipt.result is Result.ENDED and receipt.place != "orphan":

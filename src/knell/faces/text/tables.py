@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from knell.core.codes import Code
 from knell.faces.text.agents import agents_table
 from knell.faces.text.columns import table
-from knell.faces.text.terminal import clock, cut, printable, sheet, since, size
+from knell.faces.text.terminal import clock, fitted, printable, since, size
 
 if TYPE_CHECKING:
     from knell.api.results import Diagnosis, Snapshot, Story
@@ -192,9 +192,7 @@ def event_line(event: "Event", widths: tuple[int, int] = (15, 16)) -> str:
         f"{key}={data[key]}" for key in EVENT_FACTS if data.get(key) not in (None, "")
     )
     words = f"{event.type:<{widths[0]}} {event.agent:<{widths[1]}} {facts}"
-    line = printable(f"{clock(event.at)}  {words}".rstrip())
-    width = sheet().width
-    return cut(line, width) if width else line
+    return fitted(printable(f"{clock(event.at)}  {words}".rstrip()))
 
 
 # -- the same as data --------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """The verbs that install what knell brings for other programs: hooks, skills."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +13,6 @@ from knell.faces.exits import Exit
 if TYPE_CHECKING:
     from knell.api.results import HookReport, SkillReport
 
-R = TypeVar("R", "HookReport", "SkillReport")
 action_argument = click.argument(
     "action", type=click.Choice(("install", "uninstall", "status")), default="status"
 )
@@ -39,7 +37,9 @@ def hooks(action: str, programs: tuple[str, ...], *, settings: str, dry_run: boo
     """
     where = {"settings": settings}
     reports = _done(Knell().hooks, action, programs, where, dry_run=dry_run)
-    return _print("programs", reports, partial(_print_hooks, action, dry_run=dry_run))
+    if not output.json_wanted():
+        _print_hooks(action, reports, dry_run=dry_run)
+    return _answer("programs", reports)
 
 
 def _print_hooks(action: str, reports: "Sequence[HookReport]", *, dry_run: bool) -> None:
@@ -95,7 +95,9 @@ def skills_verb(
     if action == "install":
         where["replace"] = replace
     reports = _done(Knell().skills, action, skills, where, dry_run=dry_run)
-    return _print("skills", reports, partial(_print_skills, action, dry_run=dry_run))
+    if not output.json_wanted():
+        _print_skills(action, reports, dry_run=dry_run)
+    return _answer("skills", reports)
 
 
 def _print_skills(action: str, reports: "Sequence[SkillReport]", *, dry_run: bool) -> None:
@@ -138,14 +140,12 @@ def _done(
     return getattr(verbs, action)(*names, **given)
 
 
-def _print(what: str, reports: Sequence[R], print_text: Callable[[Sequence[R]], None]) -> int:
-    """Prints all of them; one that failed is a failure of the whole. `what` names their list."""
+def _answer(what: str, reports: "Sequence[HookReport | SkillReport]") -> int:
+    """The exit code: one that failed is a failure of the whole. `what` names their list."""
     code = Exit.FAILED if any(report.error for report in reports) else Exit.DONE
     if output.json_wanted():
         documents = [report._asdict() for report in reports]
         output.print_json({"ok": code == Exit.DONE, what: documents})
-    else:
-        print_text(reports)
     return code
 
 
