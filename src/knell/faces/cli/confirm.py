@@ -39,12 +39,9 @@ def is_confirmed(targets: Sequence[str], preview: "Callable[[], Endings]", verb:
 
 def needs_question(targets: Sequence[str], would: "Sequence[Receipt]") -> bool:
     everybody = "all" in targets and bool(would)
-    return everybody or len(would) > MANY or any(_costs_work(one) for one in would)
-
-
-def _costs_work(receipt: "Receipt") -> bool:
-    """Whether the cleanup meets work that is in no commit, or would save some."""
-    return bool(receipt.cleaning.rescue or receipt.cleaning.uncommitted)
+    # The cleanup meets work that is in no commit, or would save some.
+    costs_work = any(one.cleaning.rescue or one.cleaning.uncommitted for one in would)
+    return everybody or len(would) > MANY or costs_work
 
 
 def _ask(would: "Sequence[Receipt]", verb: str) -> bool:

@@ -75,7 +75,7 @@ def _fitted(
         if not droppable:
             break
         kept.remove(max(droppable, key=lambda i: heads[i].drop))
-    least[0] = widths[0]  # the name
+    least[kept[0]] = widths[kept[0]]  # the name gives nothing
     while sum(widths[i] + GAP for i in kept) - GAP > on.width:  # the widest gives way first
         wide = [i for i in kept if widths[i] > least[i]]
         if not wide:

@@ -248,21 +248,17 @@ def night(*, since: str, html: bool) -> None:
 
 def begun(since: str, now: datetime) -> str:
     """The time that was meant, as the store writes times. `now` has the person's own zone."""
-    if found := re.fullmatch(r"(\d{1,2}):(\d\d)", since):
-        try:
-            at = now.replace(hour=int(found[1]), minute=int(found[2]), second=0, microsecond=0)
-        except ValueError as error:
-            raise BadRequest(f"{since} is no time of a day", NIGHT_HINT) from error
-        at = at if at <= now else at - timedelta(days=1)
-    elif found := re.fullmatch(r"(\d{1,5})([mhd])", since):
-        at = now - timedelta(**{UNITS[found[2]]: int(found[1])})
-    else:
-        try:
-            at = datetime.fromisoformat(since)
-        except ValueError as error:
-            raise BadRequest(f"{since!r:.60} is no time", NIGHT_HINT) from error
-        at = at if at.tzinfo else at.replace(tzinfo=now.tzinfo)
+    of_day = re.fullmatch(r"(\d{1,2}):(\d\d)", since)
     try:
+        if of_day:
+            at = now.replace(hour=int(of_day[1]), minute=int(of_day[2]), second=0, microsecond=0)
+            at = at if at <= now else at - timedelta(days=1)
+        elif found := re.fullmatch(r"(\d{1,5})([mhd])", since):
+            at = now - timedelta(**{UNITS[found[2]]: int(found[1])})
+        else:
+            at = datetime.fromisoformat(since)
+            at = at if at.tzinfo else at.replace(tzinfo=now.tzinfo)
         return at.astimezone(UTC).isoformat(timespec="milliseconds")
-    except OverflowError as error:
-        raise BadRequest(f"{since!r:.60} is no time", NIGHT_HINT) from error
+    except (ValueError, OverflowError) as error:
+        why = f"{since} is no time of a day" if of_day else f"{since!r:.60} is no time"
+        raise BadRequest(why, NIGHT_HINT) from error
