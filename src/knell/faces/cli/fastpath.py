@@ -56,12 +56,8 @@ _RARE: Mapping[str, Given] = {
     "kill": {"tasks": "", "cleanup": ""},
     "list": {"stalled": False, "ended": None, "sort": "", "form": "", "fleet": False},
 }
-_UNSAID: Mapping[str, Any] = {
-    "grace": None,
-    "reason": "",
-    "children": True,
-    "wait": None,
-}  # others: False
+# What an option is that is not given; others: False.
+_UNSAID: Mapping[str, Any] = {"grace": None, "reason": "", "children": True, "wait": None}
 NOBODY = "no agents; start one: knell spawn claude"
 _OPTIONS: Mapping[str, Spelt] = {"list": _LIST, "ls": _LIST, "ps": _LIST, "kill": _KILL}
 

@@ -104,8 +104,7 @@ class ThisHost:
         threading.Thread(target=self._obey, args=[order], daemon=True).start()
 
     def _obey(self, order: FleetOrder) -> None:
-        with self._room:
-            mine = self.knell.acting_as(NOBODY)
+        with self._room, self.knell.acting_as(NOBODY) as mine:
             try:
                 with self.knell.acting_as(asker_of(order)) as asking:
                     over = carry_out(asking, order)
@@ -115,8 +114,6 @@ class ThisHost:
                 over = Finished(order.id, "refused", {"error": said, "exit": 1})
                 with suppress(KnellError):
                     mine.fleet.store.close_order(order.id, "", over.state, over.answer)
-            finally:
-                mine.close()
         self._over.put(over)
         os.write(self._waker, b".")
 

@@ -68,16 +68,13 @@ def way_back(receipt: Receipt) -> Iterator[str]:
     known = receipt.conversation
     if known.exists is False or known.purged:
         return
-    if known.source and _is_unsure(known.source):
-        yield f"To resume: knell r {receipt.agent} shows which conversation may be its own"
-    else:
-        yield f"To resume: knell r {receipt.agent}"
+    if known.source:
+        from knell.core.conversation import GUESSES, UNSURE  # a plain command has none
 
-
-def _is_unsure(source: str) -> bool:
-    from knell.core.conversation import GUESSES, UNSURE  # a plain command has none
-
-    return source in (UNSURE, *GUESSES)
+        if known.source in (UNSURE, *GUESSES):
+            yield f"To resume: knell r {receipt.agent} shows which conversation may be its own"
+            return
+    yield f"To resume: knell r {receipt.agent}"
 
 
 def unpleasant(receipt: Receipt) -> Iterator[str]:

@@ -12,7 +12,6 @@ from knell.faces import exits
 from knell.faces.cli import complete, fastpath, options, output
 from knell.faces.text import endings as endings_text
 from knell.faces.text import tables
-from knell.faces.text.tables import processes_json
 
 if TYPE_CHECKING:
     from knell.core.receipt import Endings
@@ -195,9 +194,13 @@ def reap(names: tuple[str, ...], *, foreign: bool, yes: bool, **given: Any) -> i
     receipts = [end.receipt for end in reaped.ends]
     code = exits.of_receipts(receipts)
     if output.json_wanted():
-        document: dict[str, Any] = {"ok": code == 0, "orphans": processes_json(reaped.orphans)}
-        document["receipts"] = [receipt.to_json() for receipt in receipts]
-        output.print_json({**document, "foreign": processes_json(strangers)})
+        document: dict[str, Any] = {
+            "ok": code == 0,
+            "orphans": tables.processes_json(reaped.orphans),
+            "receipts": [receipt.to_json() for receipt in receipts],
+            "foreign": tables.processes_json(strangers),
+        }
+        output.print_json(document)
         return code
     if receipts:
         output.print_lines(endings_text.receipts_lines(receipts))
