@@ -35,7 +35,7 @@ class PagesHook(BuildHookInterface):
 
 def pages() -> dict[str, str]:
     """Where below a prefix → the text: the same that `knell man` and `knell completion` print."""
-    from knell.faces.cli.verbs.completion import script
+    from knell.faces.cli.verbs.help import script
     from knell.faces.text.manual import all_pages
 
     manual = {f"share/man/man1/{name}.1": text for name, text in all_pages().items()}

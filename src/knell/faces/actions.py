@@ -116,13 +116,13 @@ WITHOUT = {
 
 def table() -> list[tuple[str, ...]]:
     """For the documents; the first row has the headings."""
-    rows: list[tuple[str, ...]] = [
-        ("", "command line", "`top`", "`web`", "MCP", "not there because")
+    return [
+        ("", "command line", "`top`", "`web`", "MCP", "not there because"),
+        *(
+            (one.what, *map(quoted, (one.verb, one.key, one.web, one.tool)), one.why_not)
+            for one in ACTIONS
+        ),
     ]
-    for one in ACTIONS:
-        offered = (one.verb, one.key, one.web, one.tool)
-        rows.append((one.what, *map(quoted, offered), one.why_not))
-    return rows
 
 
 def quoted(word: str) -> str:
@@ -133,10 +133,10 @@ def quoted(word: str) -> str:
 def far_table() -> list[tuple[str, ...]]:
     """The same for agents of other hosts."""
     how = {"order": "an order to its host", "published": "what its host has published", "": ""}
-    rows: list[tuple[str, ...]] = [
-        ("", "command line", "`top --fleet`", "`web --fleet`", "by", "not there because")
+    return [
+        ("", "command line", "`top --fleet`", "`web --fleet`", "by", "not there because"),
+        *(
+            (what, *map(quoted, (one.verb, one.top, one.web)), how[one.how], one.why_not)
+            for what, one in FAR.items()
+        ),
     ]
-    for what, one in FAR.items():
-        offered = (one.verb, one.top, one.web)
-        rows.append((what, *map(quoted, offered), how[one.how], one.why_not))
-    return rows

@@ -11,7 +11,7 @@ from knell.core.errors import KnellError
 from knell.core.ladder import VERIFY
 from knell.core.receipt import Result
 from knell.core.settings import Settings
-from knell.faces.text.endings import receipt_lines, target_lines
+from knell.faces.text.endings import processes_words, receipt_lines, target_lines
 from knell.faces.text.terminal import printable
 
 TYPED_ABOVE = 5  # targets: for more, their number is typed
@@ -103,8 +103,7 @@ def would_end_one(receipt: Receipt, view: AgentView | None) -> list[PlanLine]:
     if receipt.result is not Result.WOULD_END:
         return [PlanLine(line.text) for line in receipt_lines(receipt)]
     head = f"{receipt.agent}  {receipt.kind}" + ("" if view else "  (started by one of these)")
-    count, talk = len(receipt.processes), receipt.conversation
-    processes = f"  {count} {'process' if count == 1 else 'processes'}"
+    processes, talk = f"  {processes_words(receipt)}", receipt.conversation
     lines = [f"  resumable: {talk.resume}" if talk.resume else f"  not resumable: {talk.why}"]
     if view and "*" in view.worktree:
         lines.append(f"  uncommitted work in {view.worktree}: it stays where it is")
@@ -167,17 +166,9 @@ def _resume(knell: Knell, view: AgentView) -> str:
     return f"'{view.name}' {knell.resume(view.name).verdict}"
 
 
-def _describe_restart(_: Knell, view: AgentView) -> str:
-    return f"{view.name}  a fresh run; what runs now is ended first"
-
-
 def _restart(knell: Knell, view: AgentView) -> str:
     knell.restart(view.name)
     return f"'{view.name}' runs again"
-
-
-def _describe_ask(_: Knell, view: AgentView) -> str:
-    return f"{view.name}  is asked to leave, and may say no"
 
 
 def _ask(knell: Knell, view: AgentView) -> str:
@@ -194,10 +185,13 @@ DEEDS = (
     AgentDeed("kill", "X", "kill", "live", *_ending("kill", "Killed", would_end_one), "kill", YES),
     AgentDeed("resume", "r", "resume", "ended", _each(_describe_resume), _each(_resume), "resume"),
     AgentDeed(
-        "restart", "R", "restart", "all", _each(_describe_restart), _each(_restart), "restart", YES
+        "restart", "R", "restart", "all",
+        _each(lambda _, view: f"{view.name}  a fresh run; what runs now is ended first"),
+        _each(_restart), "restart", YES,
     ),
     AgentDeed(
-        "ask", "a", "ask to leave", "live", _each(_describe_ask), _each(_ask),
+        "ask", "a", "ask to leave", "live",
+        _each(lambda _, view: f"{view.name}  is asked to leave, and may say no"), _each(_ask),
         why_not_far="an answer to the question would find no way back: stop is as polite",
     ),
     AgentDeed(

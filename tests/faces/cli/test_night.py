@@ -7,7 +7,7 @@ import pytest
 
 from house import House
 from knell.core.errors import BadRequest
-from knell.faces.cli.verbs.night import begun
+from knell.faces.cli.verbs.look import begun
 from repo import Repo
 
 NOW = datetime(2026, 11, 16, 7, 30, tzinfo=timezone(timedelta(hours=2)))

@@ -61,7 +61,7 @@ def _run(*, json_wanted: bool) -> int:
         return code
     gc.enable()
     if len(sys.argv) == 1 and "_KNELL_COMPLETE" not in os.environ:
-        from knell.faces.cli.verbs.top import show_by_default
+        from knell.faces.cli.verbs.screens import show_by_default
 
         return show_by_default()
     from knell.faces.cli import group

@@ -24,13 +24,11 @@ def is_wide(targets: Sequence[str]) -> bool:
 def is_confirmed(targets: Sequence[str], preview: "Callable[[], Endings]", verb: str) -> bool:
     """Shows what `--dry-run` shows and asks, if `all` was said, or many are meant, or a cleanup
     would touch uncommitted work. If others are meant by the time of the answer, asks again."""
-    shown: frozenset[str] = frozenset()
+    shown: set[str] = set()
     while True:
         would = [one for one in preview() if one.result is Result.WOULD_END]
-        if not needs_question(targets, would):
-            return True
-        runs = frozenset(one.run for one in would)
-        if runs == shown:
+        runs = {one.run for one in would}
+        if runs == shown or not needs_question(targets, would):
             return True
         if shown:
             output.print_error("Meanwhile other agents are meant:")
@@ -41,16 +39,12 @@ def is_confirmed(targets: Sequence[str], preview: "Callable[[], Endings]", verb:
 
 def needs_question(targets: Sequence[str], would: "Sequence[Receipt]") -> bool:
     everybody = "all" in targets and bool(would)
-    return everybody or len(would) > MANY or any(_costs_work(one) for one in would)
-
-
-def _costs_work(receipt: "Receipt") -> bool:
-    """Whether the cleanup meets work that is in no commit, or would save some."""
-    return bool(receipt.cleaning.rescue or receipt.cleaning.uncommitted)
+    # The cleanup meets work that is in no commit, or would save some.
+    costs_work = any(one.cleaning.rescue or one.cleaning.uncommitted for one in would)
+    return everybody or len(would) > MANY or costs_work
 
 
 def _ask(would: "Sequence[Receipt]", verb: str) -> bool:
-    from knell.faces.cli.options import ask_person
     from knell.faces.text import endings as endings_text
 
     for receipt in would[:SHOWN]:
@@ -59,4 +53,4 @@ def _ask(would: "Sequence[Receipt]", verb: str) -> bool:
     if len(would) > SHOWN:
         output.print_error(f"… and {len(would) - SHOWN} more")
     many = "this agent" if len(would) == 1 else f"these {len(would)} agents"
-    return ask_person(f"{verb.capitalize()} {many}? (--yes to skip this question)")
+    return output.ask_person(f"{verb.capitalize()} {many}? (--yes to skip this question)")

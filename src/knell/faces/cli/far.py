@@ -3,7 +3,7 @@
 Never says "killed" without the origin's receipt: an order that has no answer yet is pending."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from knell.api import Knell
 from knell.core.errors import BadRequest
@@ -11,8 +11,12 @@ from knell.core.fleet.target import FarTarget, checked_host, far_target, is_far
 from knell.core.receipt import Endings, TargetResult
 from knell.faces import exits
 from knell.faces.cli import output
+from knell.faces.cli.confirm import MANY
 from knell.faces.exits import Exit
 from knell.faces.far import answers as far_answers
+from knell.faces.text import endings as text
+from knell.faces.text.tables import counted
+from knell.faces.text.terminal import printable
 
 if TYPE_CHECKING:
     from knell.api.far import FarAnswer
@@ -21,20 +25,7 @@ NAMED = 12  # agents that a question names one by one; more are counted
 HERE_ONLY = ("session", "force_no_yaml", "strict_pane", "registry")  # options that no order has
 
 
-class FarEnd(NamedTuple):
-    """What a target on other hosts came to."""
-
-    target: FarTarget
-    came_to: far_answers.FarEnding
-
-
-def ask_ending(
-    knell: Knell, verb: str, target: str, options: Mapping[str, Any], wait: float | None
-) -> FarEnd:
-    meant = far_target(target)
-    return FarEnd(
-        meant, far_answers.gathered(knell.fleet.order(verb, meant, options, **_waiting(wait)))
-    )
+FarEnds = list[tuple[FarTarget, far_answers.FarEnding]]  # what each target on other hosts came to
 
 
 def _waiting(wait: float | None) -> dict[str, float]:
@@ -49,17 +40,20 @@ def end_agents(
 ) -> int:
     """Ends what the words mean, on this host and on others; gives the exit code."""
     options = order_options(given)
-    far, here = ([word for word in words if is_far(word) is other] for other in (True, False))
-    for word in far:
-        far_target(word)  # a word that means nothing is an error before anything is done
+    # A word that means nothing is an error before anything is done.
+    far = [far_target(word) for word in words if is_far(word)]
+    here = [word for word in words if not is_far(word)]
     asked = output.json_wanted() or given["yes"] or given["dry_run"]
     if not asked and _is_declined(knell, far, verb):
         return Exit.FAILED
     own = {key: value for key, value in given.items() if key not in HERE_ONLY}
     local: Endings | None = getattr(knell, verb)(*here, **own) if here else None
-    found = [ask_ending(knell, verb, word, options, wait) for word in far]
+    ends: FarEnds = []
+    for target in far:
+        answers = knell.fleet.order(verb, target, options, **_waiting(wait))
+        ends.append((target, far_answers.gathered(answers)))
     done = "Killed" if verb == "kill" else "Stopped"
-    return print_far(found, local, done)
+    return print_far(ends, local, done)
 
 
 def order_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,29 +65,30 @@ def order_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return said | ({} if given["children"] else {"children": False})
 
 
-def _is_declined(knell: Knell, far: Sequence[str], verb: str) -> bool:
+def _is_declined(knell: Knell, far: Sequence[FarTarget], verb: str) -> bool:
     """Whether the person at the terminal was asked about a wide target, and does not want it."""
-    from knell.faces.cli.confirm import MANY
-
-    wide = [word for word in far if far_target(word).group]
+    wide = [target for target in far if target.group]
     if not wide or not output.can_ask():
         return False
-    meant = [f"{one['name']}@{one['host']}" for word in wide for one in knell.fleet.agents(word)]
-    if len(meant) <= MANY and not any(word.startswith("all@") for word in wide):
+    meant = [
+        f"{one['name']}@{one['host']}" for target in wide for one in knell.fleet.agents(target)
+    ]
+    if len(meant) <= MANY and not any(target.what == "all" for target in wide):
         return False
-    from knell.faces.cli.options import ask_person
 
     more = f" and {len(meant) - NAMED} more" if len(meant) > NAMED else ""
     shown = ", ".join(meant[:NAMED]) + more
-    if ask_person(f"{verb.capitalize()} these {len(meant)} agents: {shown}? (--yes to skip)"):
+    if output.ask_person(
+        f"{verb.capitalize()} these {len(meant)} agents: {shown}? (--yes to skip)"
+    ):
         return False
     output.print_error("nothing was ended")
     return True
 
 
-def print_far(ends: Sequence[FarEnd], local: Endings | None, verb: str) -> int:
+def print_far(ends: FarEnds, local: Endings | None, verb: str) -> int:
     """Prints all of it, and gives the exit code: the worst, and pending where nothing is worse."""
-    found = [one.came_to for one in ends]
+    found = [end for _, end in ends]
     code = exits.of_receipts(receipt for one in found for _, receipt in one.receipts)
     code = max(code, exits.of_receipts(local) if local else Exit.DONE)
     for one in found:
@@ -103,12 +98,10 @@ def print_far(ends: Sequence[FarEnd], local: Endings | None, verb: str) -> int:
     if output.json_wanted():
         _print_documents(found, local, pending, code)
         return code
-    from knell.faces.text import endings as text
-
     if local:
         output.print_lines(text.target_lines(local.targets, verb))
-    for one in ends:
-        _print_ending(one, verb)
+    for target, end in ends:
+        _print_ending(target, end, verb)
     return code
 
 
@@ -128,16 +121,12 @@ def _print_documents(
     output.print_json(document)
 
 
-def _print_ending(one: FarEnd, verb: str) -> None:
-    from knell.faces.text import endings as text
-
-    target, end = one
+def _print_ending(target: FarTarget, end: far_answers.FarEnding, verb: str) -> None:
     output.print_lines(far_answers.ending_lines(end))
     if target.group:
         receipts = tuple(receipt for _, receipt in end.receipts)
         whole = text.summary(TargetResult(str(target), str(target), receipts), verb)
-        hosts = "1 host" if len(end.pending) == 1 else f"{len(end.pending)} hosts"
-        more = f", {hosts} pending" if end.pending else ""
+        more = f", {counted(len(end.pending), 'host')} pending" if end.pending else ""
         output.print_line(whole + more)
 
 
@@ -163,24 +152,23 @@ def ask_one(
     for line in answer.get("warnings", ()):
         output.print_error(f"warning: {line}")
     document = {**answer["document"], "host": one.asked.host}
-    from knell.faces.text.terminal import printable
-
-    text = "\n".join(map(printable, str(answer["text"]).split("\n")))  # as another host wrote it
-    output.print_result(document, text)
+    said_there = "\n".join(
+        map(printable, str(answer["text"]).split("\n"))
+    )  # as another host wrote it
+    output.print_result(document, said_there)
     return Exit(answer["exit"])
 
 
 def spawn_far(host: str, wish: Mapping[str, Any], count: int, wait: float | None) -> int:
     """Has another host start agents; there, a directory is one of that host."""
     said = {key: value for key, value in wish.items() if is_said(value) and value != {}}
-    worst = Exit.DONE
+    codes: list[int] = []
     for number in range(1, count + 1):
         end = f"-{number}" if count > 1 else ""
         own = {key: f"{said[key]}{end}" for key in ("name", "worktree") if key in said}
         target = FarTarget(str(own.get("name", "")), checked_host(host))
-        code = ask_one("spawn", target, {**said, **own}, wait)
-        worst = max(worst, Exit(code))
-    return worst
+        codes.append(ask_one("spawn", target, {**said, **own}, wait))
+    return max(codes)
 
 
 def is_said(value: object) -> bool:

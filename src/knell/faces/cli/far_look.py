@@ -24,29 +24,22 @@ def list_fleet(targets: Sequence[str], *, names: bool, with_ended: bool) -> int:
     wanted = targets or [""]
     words = [word if "@" in word or not word else f"{word}@*" for word in wanted]
     if output.json_wanted():
-        lines = [
-            line
-            for word in words
-            for line in _lines(fleet.agents_text(word, with_ended=with_ended))
-        ]
+        told = (fleet.agents_text(word, with_ended=with_ended) for word in words)
+        lines = [line for array in told for line in _lines(array)]
         output.print_line(_document(lines, fleet.hosts()))
         return Exit.DONE
     found = [row for word in words for row in fleet.agents(word, with_ended=with_ended)]
     if names:
         from knell.faces.text.terminal import printable
 
-        if found:
-            output.print_line(
-                "\n".join(printable(f"{row.get('name')}@{row['host']}") for row in found)
-            )
+        named = (printable(f"{row.get('name')}@{row['host']}") for row in found)
+        output.print_result(None, "\n".join(named))
         return Exit.DONE
     from knell.faces.text.fleet import fleet_agents_table, silence
 
     hosts = fleet.hosts()
-    if found:
-        output.print_line(fleet_agents_table(found, hosts))
-    else:
-        output.print_error("no agents on any host of the fleet")
+    text = fleet_agents_table(found, hosts) if found else ""
+    output.print_result(None, text, if_empty="no agents on any host of the fleet")
     for line in silence(hosts):
         output.print_error(line)
     return Exit.DONE

@@ -56,13 +56,8 @@ _RARE: Mapping[str, Given] = {
     "kill": {"tasks": "", "cleanup": ""},
     "list": {"stalled": False, "ended": None, "sort": "", "form": "", "fleet": False},
 }
-_RARE_FILTERS = {"stalled": False, "ended": None, "sort": ""}
-_UNSAID: Mapping[str, Any] = {
-    "grace": None,
-    "reason": "",
-    "children": True,
-    "wait": None,
-}  # others: False
+# What an option is that is not given; others: False.
+_UNSAID: Mapping[str, Any] = {"grace": None, "reason": "", "children": True, "wait": None}
 NOBODY = "no agents; start one: knell spawn claude"
 _OPTIONS: Mapping[str, Spelt] = {"list": _LIST, "ls": _LIST, "ps": _LIST, "kill": _KILL}
 
@@ -121,7 +116,7 @@ def list_agents(
         from knell.faces.cli.far_look import list_fleet
 
         return list_fleet(targets, names=names, with_ended=given["with_ended"])
-    if targets or given != {"with_ended": given["with_ended"]} | _RARE_FILTERS:
+    if targets or given["stalled"] or given["ended"] is not None or given["sort"]:
         from knell.faces.cli.filters import filtered_agents
 
         views = filtered_agents(targets, **given)

@@ -1,18 +1,16 @@
-"""Options that several verbs share, and the words that start an agent."""
+"""What verbs share: options, the classes that read them, and that a host does a verb of its own."""
 
-import os
+import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from knell.core.errors import BadRequest
+from knell.core.fleet.target import is_far
 from knell.core.restart import MOST
 from knell.core.selector import is_number
 from knell.faces.cli import complete, output
-
-if TYPE_CHECKING:
-    from knell.core.ports.kinds import Kinds
 
 F = TypeVar("F", bound=Callable[..., Any])
 PLACES = ("tmux", "kitty", "wezterm", "headless")
@@ -71,9 +69,11 @@ def _as_json(_: click.Context, __: click.Parameter, wanted: bool) -> None:
         output.choose_json(wanted=True)
 
 
-as_json = flag("--json", expose_value=False, callback=_as_json, help="Print one JSON document.")
+_JSON: dict[str, Any] = {"is_flag": True, "help": "Print one JSON document."}
+_JSON_SEEN: dict[str, Any] = {**_JSON, "expose_value": False, "callback": _as_json}
+as_json = click.option("--json", **_JSON_SEEN)
 # For the verbs that are also read without click, and are given it as a parameter.
-json_given = flag("--json", "json_wanted", help="Print one JSON document.")
+json_given = click.option("--json", "json_wanted", **_JSON)
 
 
 def _utc(_: click.Context, __: click.Parameter, wanted: bool) -> None:
@@ -108,8 +108,21 @@ cleanup_options = together(
 )  # fmt: skip
 
 
+class Verb(click.Command):
+    """A verb with `--json`, as nearly every one is."""
+
+    def __init__(self, *args: Any, params: list[click.Parameter], **more: Any) -> None:
+        super().__init__(*args, params=[*params, click.Option(["--json"], **_JSON_SEEN)], **more)
+
+
+def verb(name: str, **more: Any) -> Callable[[Callable[..., Any]], Verb]:
+    return click.command(name, cls=Verb, **more)
+
+
 class CommandGroup(click.Group):
     """Its help tells whole sentences of its commands, which click would cut at the margin."""
+
+    command_class = Verb
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         told = {name: one.get_short_help_str(limit=1000) for name, one in self.commands.items()}
@@ -123,23 +136,6 @@ class CleanupCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spelt = ["--cleanup=safe" if word == "--cleanup" else word for word in args]
         return super().parse_args(ctx, spelt)
-
-
-class StartCommand(click.Command):
-    """Keeps a `--` before the words, which click drops: what follows it is a command, so that no
-    other package need be asked whether it offers a kind of that name."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "stop-after" in args[:-1]:  # --when-cut-off stop-after 600
-            at = args.index("stop-after")
-            if args[at - 1] == "--when-cut-off":
-                args[at : at + 2] = [f"stop-after={args[at + 1]}"]
-        given = list(args)
-        rest = super().parse_args(ctx, args)
-        words: tuple[str, ...] = ctx.params.get("words") or ()
-        if words and given[: -len(words)][-1:] == ["--"]:
-            ctx.params["words"] = ("--", *words)
-        return rest
 
 
 def place(help: str, *, terminal: bool = False) -> Callable[[F], F]:
@@ -232,65 +228,24 @@ spawn_options = together(  # what `run` and `spawn` have in common
 )  # fmt: skip
 
 
-def spawn_arguments(
-    kinds: "Kinds", words: tuple[str, ...], options: dict[str, Any]
-) -> dict[str, Any]:
-    """KIND ARGS…, or -- COMMAND ARGS…, with the options, as the API's `spawn` takes them."""
-    from knell.core.ladder import checked_wait
+def on_its_host(
+    verb: str, word: str = "name", only: Sequence[str] | None = None, **always: Any
+) -> Callable[[F], F]:
+    """A verb of one `word`, which the host of `word@host` carries out, with its option --wait.
 
-    if not words:
-        raise BadRequest(
-            "no agent to start",
-            f"name a kind ({', '.join(kinds.names())}) or write -- COMMAND ARGS…",
-        )
-    plain = words[0] == "--"
-    words = words[1:] if plain else words
-    known = words[0] != "command" and kinds.has(words[0], offered=not plain)
-    if not known and not plain:
-        _check_spelling(kinds, words[0])
-    if known and words[1:2] == ("--",):
-        words = (words[0], *words[2:])
-    env = tuple(_assignment(text) for text in options.pop("env", ()))
-    if options.get("grace") is not None:
-        checked_wait(options["grace"])
-    kind = words[0] if known else "command"
-    return {**options, "kind": kind, "args": words[1:] if known else words, "env": dict(env)}
+    `only`: the options that the order carries, all that are said if not given."""
 
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def called(*args: Any, wait: float | None = None, **given: Any) -> Any:
+            if not is_far(given[word]):
+                return function(*args, **given)
+            from knell.faces.cli.far import ask_one, is_said
 
-def _check_spelling(kinds: "Kinds", word: str) -> None:
-    """Refuses a misspelt kind, which would be started as a command and fail."""
-    import difflib
-    import shutil
+            names = given if only is None else only
+            said = {name: given[name] for name in names if name != word and is_said(given[name])}
+            return ask_one(verb, given[word], always | said, wait)
 
-    close = difflib.get_close_matches(word, kinds.names(), 1)
-    if close and close != [word] and not shutil.which(word):
-        why = f"'{word}' is no kind of agent, and no program of that name is on PATH"
-        raise BadRequest(why, f"did you mean {close[0]}?")
+        return wait(called)  # pyright: ignore[reportReturnType]
 
-
-def check_order(kinds: "Kinds", words: tuple[str, ...], own: set[str]) -> None:
-    """Refuses an option of knell after the kind: it would silently go to the agent. Behind `--` it
-    is meant for the agent."""
-    if words[:1] == ("--",):
-        return
-    after = words[1 : words.index("--")] if "--" in words else words[1:]
-    strayed = [word for word in after if word.split("=")[0] in own]
-    if strayed and kinds.has(words[0]):
-        raise BadRequest(
-            f"{strayed[0]} stands after {words[0]}, so {words[0]} would get it",
-            f"put knell's options before {words[0]}, or write {words[0]} -- {strayed[0]} …",
-        )
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or "\0" in text:
-        raise BadRequest(f"--env {text!r} is not NAME=VALUE", "for example --env LANG=C")
-    if not equals and name not in os.environ:  # --env NAME passes the caller's value on
-        raise BadRequest(f"--env {name}: you have no such variable", f"write --env {name}=VALUE")
-    return name, value if equals else os.environ[name]
-
-
-def ask_person(question: str) -> bool:
-    """Asks the person at the terminal; without a terminal the answer is no."""
-    return output.can_ask() and click.confirm(question, err=True)
+    return decorate

@@ -29,6 +29,15 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def ask_person(question: str) -> bool:
+    """Asks the person at the terminal; without a terminal the answer is no."""
+    if not can_ask():
+        return False
+    import click
+
+    return click.confirm(question, err=True)
+
+
 def has_terminal() -> bool:
     """Whether an agent, or the live screen, could take the terminal of this command."""
     return sys.stdin.isatty() and sys.stdout.isatty()
@@ -41,6 +50,12 @@ def print_line(text: str) -> None:
 def print_error(text: str) -> None:
     """One line; what a name or a path holds cannot make it two, nor move the cursor."""
     print(_printable(text), file=sys.stderr, flush=True)
+
+
+def print_trouble(what: str, hint: str) -> None:
+    print_error(f"error: {what}")
+    if hint:
+        print_error(f"hint: {hint}")
 
 
 def print_lines(lines: "Iterable[Line]") -> None:

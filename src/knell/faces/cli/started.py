@@ -56,9 +56,7 @@ def start_each(names: Sequence[str], start: Callable[[str], Started]) -> exits.E
         except KnellError as error:
             worst = max(worst, exits.of_error(error))
             document = {"name": name, "ok": False, "code": error.code, "message": str(error)}
-            output.print_error(f"error: {error}")
-            if error.hint:
-                output.print_error(f"hint: {error.hint}")
+            output.print_trouble(str(error), error.hint)
         else:
             document = {**document, "ok": True}
             if not output.json_wanted():

@@ -42,15 +42,11 @@ def make_plan(
     if not deed.order:
         return here._replace(told=(*here.told, PlanLine(f"not on other hosts: {deed.why_not_far}")))
     told: Told = []
-    meant: list[AgentView] = []
     named = [view for view in fit if _is_named(view, told)]
     away = [view for view in named if scene.is_quiet(view.host)]
-    for view in away:
-        meant.append(view)
-        told += _waits_for(view, scene)
-    heard = [view for view in named if view not in away]
-    meant += _planned(knell, deed, heard, told)
-    return here._replace(told=(*here.told, *told), far=tuple(meant))
+    told += [line for view in away for line in _waits_for(view, scene)]
+    heard = _planned(knell, deed, [view for view in named if view not in away], told)
+    return here._replace(told=(*here.told, *told), far=(*away, *heard))
 
 
 def name_of(view: AgentView) -> str:
@@ -82,8 +78,8 @@ def _planned(
     if not views:
         return []
     if deed.order not in ("kill", "stop"):
-        for view in views:
-            told.append(PlanLine(f"{name_of(view)}  {_started(deed)} there, by its own host"))
+        how = "is resumed" if deed.order == "resume" else "is ended, and started afresh"
+        told += [PlanLine(f"{name_of(view)}  {how} there, by its own host") for view in views]
         return [*views]
     options = {**deed.options, "dry_run": True}
     answers = knell.fleet.order_runs(deed.order, views, options, wait=DRY_WAIT)
@@ -105,10 +101,6 @@ def _planned(
             for host, said in found.failed:
                 told += [PlanLine(line.text) for line in far_answers.failure_lines(host, said)]
     return meant
-
-
-def _started(deed: AgentDeed) -> str:
-    return "is resumed" if deed.order == "resume" else "is ended, and started afresh"
 
 
 def _would_do(deed: AgentDeed, view: AgentView, host: str, receipt: Receipt) -> Told:

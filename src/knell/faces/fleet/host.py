@@ -15,7 +15,7 @@ from knell.api import Knell
 from knell.core.authority import Caller
 from knell.core.errors import KnellError
 from knell.core.fleet.order import FleetOrder, OrderRefusal
-from knell.core.ports.fleet import Beginning, FarClaim, Finished, OutgoingReceipt, StoredOrder
+from knell.core.ports.fleet import Beginning, FarClaim, Finished
 from knell.faces.fleet.obey import asker_of, carry_out
 
 NOBODY = Caller("nobody", doubt="no order is carried out")  # to write down what came of one
@@ -25,7 +25,9 @@ MOST = 16  # orders that are carried out at the same time; the others wait
 class ThisHost:
     def __init__(self, knell: Knell) -> None:
         self.knell = knell
-        self.store = knell.fleet.store
+        self.store = store = knell.fleet.store
+        self.boots, self.events, self.receipts = store.boots, store.events, store.receipts
+        self.known_order = store.order
         self.wake, self._waker = os.pipe()
         for end in (self.wake, self._waker):
             os.set_blocking(end, False)
@@ -57,9 +59,6 @@ class ThisHost:
         self.store.join(self.knell.server.new_id())
         return self.begin()
 
-    def boots(self) -> frozenset[str]:
-        return self.store.boots()
-
     def clock(self) -> float:
         return self.knell.server.clock().wall
 
@@ -76,12 +75,6 @@ class ThisHost:
     def views_of(self, names: Sequence[str]) -> list[dict[str, Any]]:
         return [view.to_json() for view in self.knell.views_of(*names) if view.run]
 
-    def events(self, after: int, limit: int) -> list[dict[str, Any]]:
-        return self.store.events(after, limit)
-
-    def receipts(self, after: int, limit: int) -> list[OutgoingReceipt]:
-        return self.store.receipts(after, limit)
-
     # -- tasks that agents of other hosts hold ---------------------------------------------------
 
     def far_claims(self) -> list[FarClaim]:
@@ -94,9 +87,6 @@ class ThisHost:
         self.knell.server.take_back(claim.task, claim.token)
 
     # -- orders --------------------------------------------------------------------------------
-
-    def known_order(self, id: str) -> StoredOrder | None:
-        return self.store.order(id)
 
     def take(self, order: FleetOrder, body: str) -> None:
         self.store.take_order(order.id, body)
@@ -114,8 +104,7 @@ class ThisHost:
         threading.Thread(target=self._obey, args=[order], daemon=True).start()
 
     def _obey(self, order: FleetOrder) -> None:
-        with self._room:
-            mine = self.knell.acting_as(NOBODY)
+        with self._room, self.knell.acting_as(NOBODY) as mine:
             try:
                 with self.knell.acting_as(asker_of(order)) as asking:
                     over = carry_out(asking, order)
@@ -125,17 +114,10 @@ class ThisHost:
                 over = Finished(order.id, "refused", {"error": said, "exit": 1})
                 with suppress(KnellError):
                     mine.fleet.store.close_order(order.id, "", over.state, over.answer)
-            finally:
-                mine.close()
         self._over.put(over)
         os.write(self._waker, b".")
 
     def finished(self) -> list[Finished]:
-        try:
+        with suppress(BlockingIOError):
             os.read(self.wake, 4096)
-        except BlockingIOError:
-            pass
-        found: list[Finished] = []
-        while not self._over.empty():
-            found.append(self._over.get())
-        return found
+        return [self._over.get() for _ in range(self._over.qsize())]

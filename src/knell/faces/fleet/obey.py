@@ -181,7 +181,7 @@ def _show(knell: Knell, order: FleetOrder) -> Answer:
 
 def _tree(knell: Knell, order: FleetOrder) -> Answer:
     story = knell.show(order.target)
-    processes = [tables.member_json(member) for member in story.members]
+    processes = tables.processes_json(story.members)
     text = tables.tree_text(story.members) or tables.no_processes_text(story)
     return _said({"agent": order.target, "processes": processes}, text)
 
@@ -208,10 +208,8 @@ def _task(knell: Knell, order: FleetOrder) -> Answer:
         holder = (known.owner, known.owner_run)
         mine = known.status == "in_progress" and holder == (who.agent, who.run)
         found = known if mine else task.claim().task
-    elif do == "complete":
-        found = task.complete(token)
-    elif do == "release":
-        found = task.release(token)
+    elif do in ("complete", "release"):
+        found = getattr(task, do)(token)
     elif do == "show":
         found = task.show()
     else:

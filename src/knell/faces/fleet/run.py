@@ -6,7 +6,6 @@ import select
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from types import FrameType
 
 from knell.api import Knell
 from knell.core.codes import Code
@@ -65,10 +64,6 @@ def _woken_by(watched: Iterable[int], seconds: float) -> set[int]:
 def _ending_signals() -> list[int]:
     """A list that stays empty until this process is asked to end."""
     ended: list[int] = []
-
-    def note(number: int, _: FrameType | None) -> None:
-        ended.append(number)
-
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(one, note)
+        signal.signal(one, lambda number, _: ended.append(number))
     return ended

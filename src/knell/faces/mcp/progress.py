@@ -9,6 +9,7 @@ from typing import Any
 from knell.api import Knell
 from knell.core.errors import KnellError
 from knell.core.ports.store import Event
+from knell.core.run import Run
 from knell.faces.mcp.callers import ServerOptions, ToolCaller, knell_for
 from knell.faces.work import take_error
 
@@ -33,9 +34,10 @@ async def report_steps(
     def follow() -> None:
         try:
             with knell_for(options, caller.caller) as knell:
-                steps = EndingSteps(knell, agent)
+                run = knell.server.recorded_run(agent)
+                last = max((e.id for e in knell.server.recorded_events(0, limit=1)), default=0)
                 loop.call_soon_threadsafe(begun.set)
-                for count, text in enumerate(steps.until(over), 1):
+                for count, text in enumerate(steps_of(knell, run, last, over) if run else (), 1):
                     asyncio.run_coroutine_threadsafe(report(count, None, text), loop).result()
         except KnellError:
             return  # the call itself tells what is wrong with the store
@@ -53,23 +55,16 @@ async def report_steps(
         following.add_done_callback(take_error)  # a client that has left hears no step
 
 
-class EndingSteps:
-    """What happens to the newest run of an agent, from now on."""
-
-    def __init__(self, knell: Knell, agent: str) -> None:
-        self._server = knell.server
-        self._run = self._server.recorded_run(agent)
-        self._last = max((e.id for e in self._server.recorded_events(0, limit=1)), default=0)
-
-    def until(self, over: threading.Event) -> Iterator[str]:
-        """Each step as a sentence, until `over` is set and the last step was found."""
-        run, last = self._run, False
-        while run and not last:
-            last = over.wait(POLL_SECONDS)
-            for event in self._server.recorded_events(self._last, run.agent):
-                self._last = event.id
-                if event.run == run.id and (text := sentence(event)):
-                    yield text
+def steps_of(knell: Knell, run: Run, last: int, over: threading.Event) -> Iterator[str]:
+    """What happens to the run after that event, each step as a sentence, until `over` is set and
+    the last step was found."""
+    done = False
+    while not done:
+        done = over.wait(POLL_SECONDS)
+        for event in knell.server.recorded_events(last, run.agent):
+            last = event.id
+            if event.run == run.id and (text := sentence(event)):
+                yield text
 
 
 def sentence(event: Event) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from knell.faces.text.columns import Column, table
-from knell.faces.text.terminal import OF_ACTIVITY, OF_STATE, since, size, span
+from knell.faces.text.terminal import OF_ACTIVITY, OF_STATE, Paint, since, size, span
 
 if TYPE_CHECKING:
     from knell.api.results import AgentView
@@ -21,7 +21,10 @@ COLUMNS = (
 
 def agents_table(views: "Sequence[AgentView]") -> str:
     """One row for each agent."""
-    paints = {"ACTIVITY": _activity_colour, "STATE": _state_colour}
+    paints: dict[str, Paint] = {
+        "ACTIVITY": lambda text: OF_ACTIVITY.get(text.partition(" ")[0], ""),
+        "STATE": lambda text: OF_STATE.get(text.partition(":")[0], ""),
+    }
     return table(COLUMNS, [agent_row(view) for view in views], paints)
 
 
@@ -65,11 +68,3 @@ def place_of(view: "AgentView") -> str:
 def whereabouts(place: str, pane: str = "") -> str:
     """As a sentence goes on: ` in tmux %3`; or `, headless`, which is no place to be in."""
     return f", {place}" if place == "headless" else f" in {place} {pane}".rstrip()
-
-
-def _activity_colour(text: str) -> str:
-    return OF_ACTIVITY.get(text.partition(" ")[0], "")
-
-
-def _state_colour(text: str) -> str:
-    return OF_STATE.get(text.partition(":")[0], "")

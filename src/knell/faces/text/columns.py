@@ -69,27 +69,19 @@ def _fitted(
         return kept, widths
     usual = [columns(row[0]) for row in cells if columns(row[0]) <= LONG_NAME]
     widths[0] = max([columns(heads[0].title), *usual])
-    while True:
-        least = [min(widths[i], max(LEAST, columns(heads[i].title))) for i in kept]
-        if sum(least) + GAP * (len(kept) - 1) <= on.width:
-            break
+    least = [min(width, max(LEAST, columns(heads[i].title))) for i, width in enumerate(widths)]
+    while sum(least[i] + GAP for i in kept) - GAP > on.width:
         droppable = [i for i in kept if heads[i].drop]
         if not droppable:
             break
         kept.remove(max(droppable, key=lambda i: heads[i].drop))
-    return kept, _narrowed([widths[i] for i in kept], [heads[i] for i in kept], on.width)
-
-
-def _narrowed(widths: list[int], heads: Sequence[Column], room: int) -> list[int]:
-    """The widest gives way first, but for the first one, which is the name."""
-    least = [min(width, max(LEAST, len(heads[i].title))) for i, width in enumerate(widths)]
-    least[0] = widths[0]
-    while sum(widths) + GAP * (len(widths) - 1) > room:
-        wide = [i for i, width in enumerate(widths) if width > least[i]]
+    least[kept[0]] = widths[kept[0]]  # the name gives nothing
+    while sum(widths[i] + GAP for i in kept) - GAP > on.width:  # the widest gives way first
+        wide = [i for i in kept if widths[i] > least[i]]
         if not wide:
             break
         widths[max(wide, key=lambda i: widths[i])] -= 1
-    return widths
+    return kept, [widths[i] for i in kept]
 
 
 def _line(

@@ -1,13 +1,14 @@
 """Endings as text for people: only what knell has verified."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from knell.core.receipt import FAILURES, Proof, Receipt, Result
 from knell.core.run import Outcome
 
 if TYPE_CHECKING:
-    from knell.api.results import EndingProgress, OrphanEnd, TargetResult
+    from knell.api.results import EndingProgress, TargetResult
 
 PROOFS = {
     Proof.PROVEN: "proven gone",
@@ -27,27 +28,23 @@ def target_lines(targets: "Iterable[TargetResult]", verb: str) -> list[Line]:
     """One line for each run, with what follows from it, and a summary for each group."""
     lines: list[Line] = []
     for target in targets:
-        for receipt in target.receipts:
-            lines += receipt_lines(receipt)
+        lines += receipts_lines(target.receipts)
         if target.label:
             lines.append(Line(summary(target, verb)))
     return lines
 
 
-def reaped_lines(ends: "Iterable[OrphanEnd]") -> Iterator[Line]:
-    for end in ends:
-        yield from receipt_lines(end.receipt)
+def receipts_lines(receipts: Iterable[Receipt]) -> Iterator[Line]:
+    return chain.from_iterable(map(receipt_lines, receipts))
 
 
 def receipt_lines(receipt: Receipt) -> Iterator[Line]:
     yield Line(sentence(receipt), receipt.result in FAILURES)
     if receipt.result is Result.WOULD_END:
-        from knell.faces.text.terminal import cut, sheet  # only a dry run and a question need it
+        from knell.faces.text.terminal import fitted  # only a dry run and a question need it
 
-        width = sheet().width
         for process in receipt.processes:
-            text = f"  {process.pid} [{process.via}] {process.command}"
-            yield Line(cut(text, width) if width else text)
+            yield Line(fitted(f"  {process.pid} [{process.via}] {process.command}"))
         yield from (Line(f"  then {text}") for text in aftermath(receipt))
         return
     if receipt.result is Result.ENDED and receipt.place != "orphan":
@@ -71,16 +68,13 @@ def way_back(receipt: Receipt) -> Iterator[str]:
     known = receipt.conversation
     if known.exists is False or known.purged:
         return
-    if known.source and _is_unsure(known.source):
-        yield f"To resume: knell r {receipt.agent} shows which conversation may be its own"
-    else:
-        yield f"To resume: knell r {receipt.agent}"
+    if known.source:
+        from knell.core.conversation import GUESSES, UNSURE  # a plain command has none
 
-
-def _is_unsure(source: str) -> bool:
-    from knell.core.conversation import GUESSES, UNSURE  # a plain command has none
-
-    return source in (UNSURE, *GUESSES)
+        if known.source in (UNSURE, *GUESSES):
+            yield f"To resume: knell r {receipt.agent} shows which conversation may be its own"
+            return
+    yield f"To resume: knell r {receipt.agent}"
 
 
 def unpleasant(receipt: Receipt) -> Iterator[str]:
@@ -136,8 +130,7 @@ def sentence(receipt: Receipt) -> str:
 
 def would_words(receipt: Receipt) -> str:
     verb = "let go of" if receipt.outcome == Outcome.ARCHIVED else "end"
-    many = len(receipt.processes)
-    alive = f"{many} process{'' if many == 1 else 'es'}"
+    alive = processes_words(receipt)
     return f"Would {verb} '{receipt.agent}' ({receipt.place}), {alive} alive:"
 
 
@@ -166,9 +159,12 @@ def pane_words(receipt: Receipt) -> str:
 
 
 def proof_words(receipt: Receipt) -> str:
+    return f"{processes_words(receipt)}, {proof_word(receipt)}, {receipt.duration_ms} ms"
+
+
+def processes_words(receipt: Receipt) -> str:
     many = len(receipt.processes)
-    noun = "process" if many == 1 else "processes"
-    return f"{many} {noun}, {proof_word(receipt)}, {receipt.duration_ms} ms"
+    return f"{many} process{'' if many == 1 else 'es'}"
 
 
 def proof_word(receipt: Receipt) -> str:

@@ -17,10 +17,10 @@ def manual_page(command: click.Command, context: click.Context) -> str:
         f"\\fB{_safe(context.command_path)}\\fR {_safe(usage)}",
         ".SH DESCRIPTION",
         _prose(command.help or ""),
-        *_options(command, context),
+        *_listed("OPTIONS", _options(command, context)),
     ]
     if isinstance(command, click.Group):
-        parts += _verbs(command, context)
+        parts += _listed("VERBS", _verbs(command, context))
     if context.parent:
         parts += [".SH SEE ALSO", "\\fBknell\\fR(1)"]
     return "\n".join(parts) + "\n"
@@ -40,22 +40,20 @@ def all_pages() -> dict[str, str]:
     return pages
 
 
-def _options(command: click.Command, context: click.Context) -> list[str]:
+def _options(command: click.Command, context: click.Context) -> list[tuple[str, str]]:
     records = [one.get_help_record(context) for one in command.get_params(context)]
-    found = [record for record in records if record and record[1]]
-    lines = [".SH OPTIONS"] if found else []
-    for option, told in found:
-        lines += [".TP", f"\\fB{_safe(option)}\\fR", _safe(told)]
-    return lines
+    return [record for record in records if record and record[1]]
 
 
-def _verbs(group: click.Group, context: click.Context) -> list[str]:
-    lines = [".SH VERBS"]
-    for verb in group.list_commands(context):
-        command = group.get_command(context, verb)
-        if command is not None:
-            text = command.get_short_help_str(200)
-            lines += [".TP", f"\\fB{_safe(verb)}\\fR", _safe(text)]
+def _verbs(group: click.Group, context: click.Context) -> list[tuple[str, str]]:
+    commands = {verb: group.get_command(context, verb) for verb in group.list_commands(context)}
+    return [(verb, one.get_short_help_str(200)) for verb, one in commands.items() if one]
+
+
+def _listed(title: str, found: list[tuple[str, str]]) -> list[str]:
+    lines = [f".SH {title}"] if found else []
+    for word, told in found:
+        lines += [".TP", f"\\fB{_safe(word)}\\fR", _safe(told)]
     return lines
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from knell.faces.text.receipt import html_page, safe
 from knell.faces.text.tables import counted
-from knell.faces.text.terminal import clock, cut, in_full, printable, sheet
+from knell.faces.text.terminal import clock, fitted, in_full, printable
 
 if TYPE_CHECKING:
     from knell.api.results import Night
@@ -27,8 +27,7 @@ def night_text(night: "Night") -> str:
             lines += [f"  {clock(one.at)}  {one.agent}  {one.what}" for one in found]
     lines += [CALM] if len(lines) == 1 else []
     lines += [] if night.complete else [CUT]
-    width = sheet().width
-    return "\n".join(cut(printable(line), width) if width else printable(line) for line in lines)
+    return "\n".join(fitted(printable(line)) for line in lines)
 
 
 def night_page(night: "Night") -> str:

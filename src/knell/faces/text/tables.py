@@ -1,12 +1,12 @@
 """One agent, processes, verdicts and events as text for people: one fact a line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from knell.core.codes import Code
 from knell.faces.text.agents import agents_table
 from knell.faces.text.columns import table
-from knell.faces.text.terminal import clock, cut, printable, sheet, since, size
+from knell.faces.text.terminal import clock, fitted, printable, since, size
 
 if TYPE_CHECKING:
     from knell.api.results import Diagnosis, Snapshot, Story
@@ -71,19 +71,18 @@ def drift_json(drift: "Drift") -> dict[str, str]:
 
 
 def orphans_text(orphans: "Sequence[Orphan]") -> str:
-    if not orphans:
-        return "orphans: none"
     rows = [(str(o.process.pid), o.agent, o.tag, o.why, short(o.command)) for o in orphans]
-    return f"orphans: {len(orphans)}\n" + table(("PID", "AGENT", "TAG", "WHY", "COMMAND"), rows)
+    return titled_table("orphans", ("PID", "AGENT", "TAG", "WHY", "COMMAND"), rows)
 
 
 def foreign_text(members: "Sequence[FoundProcess]") -> str:
-    if not members:
-        return "left by agents that knell did not start: none"
     rows = [(str(m.process.pid), m.via, short(m.command)) for m in members]
-    return f"left by agents that knell did not start: {len(members)}\n" + table(
-        ("PID", "LOOKS LIKE", "COMMAND"), rows
-    )
+    title = "left by agents that knell did not start"
+    return titled_table(title, ("PID", "LOOKS LIKE", "COMMAND"), rows)
+
+
+def titled_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return f"{title}: {len(rows)}\n" + table(heads, rows) if rows else f"{title}: none"
 
 
 def diagnosis_text(diagnosis: "Diagnosis") -> str:
@@ -193,22 +192,15 @@ def event_line(event: "Event", widths: tuple[int, int] = (15, 16)) -> str:
         f"{key}={data[key]}" for key in EVENT_FACTS if data.get(key) not in (None, "")
     )
     words = f"{event.type:<{widths[0]}} {event.agent:<{widths[1]}} {facts}"
-    line = printable(f"{clock(event.at)}  {words}".rstrip())
-    width = sheet().width
-    return cut(line, width) if width else line
+    return fitted(printable(f"{clock(event.at)}  {words}".rstrip()))
 
 
 # -- the same as data --------------------------------------------------------------------------
 
 
-def orphan_json(orphan: "Orphan") -> dict[str, Any]:
-    facts = orphan._asdict()
-    return {"pid": facts.pop("process").pid, **facts}
-
-
-def member_json(member: "FoundProcess") -> dict[str, Any]:
-    facts = member._asdict()
-    return {"pid": facts.pop("process").pid, **facts}
+def processes_json(found: "Iterable[Orphan | FoundProcess]") -> list[dict[str, Any]]:
+    facts = (one._asdict() for one in found)
+    return [{"pid": one.pop("process").pid, **one} for one in facts]
 
 
 def shown_args(args: "Sequence[str]") -> list[str]:
@@ -238,8 +230,8 @@ def story_json(story: "Story") -> dict[str, Any]:
         "conversation_since": story.conversation.since,
         "resume": story.conversation.resume,
         "why_not_resumable": story.conversation.why,
-        "processes": [member_json(member) for member in story.members],
-        "orphans": [orphan_json(orphan) for orphan in story.orphans],
+        "processes": processes_json(story.members),
+        "orphans": processes_json(story.orphans),
         "runs": [
             {
                 "run": run.id,

@@ -54,10 +54,8 @@ def _member_row(view: "TeamView", member: "TeamMember") -> tuple[str, ...]:
 
 
 def team_json(view: "TeamView") -> dict[str, Any]:
-    members: list[dict[str, Any]] = []
-    for member in view.members:
-        person = view.people.get(member.agent)
-        members.append(member._asdict() | (person._asdict() if person else {}))
+    people = {name: person._asdict() for name, person in view.people.items()}
+    members = [member._asdict() | people.get(member.agent, {}) for member in view.members]
     tasks = [task._asdict() for task in view.tasks]
     return {**view.team._asdict(), "members": members, "tasks": tasks}
 

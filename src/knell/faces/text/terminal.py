@@ -99,6 +99,12 @@ def cut(text: str, width: int) -> str:
     return kept + ("\u2069" if "\u2068" in kept else "") + "…"
 
 
+def fitted(line: str) -> str:
+    """The line as far as it fits the terminal; whole in a file or pipe."""
+    width = sheet().width
+    return cut(line, width) if width else line
+
+
 # -- times ---------------------------------------------------------------------------------------
 
 

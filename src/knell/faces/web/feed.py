@@ -8,7 +8,7 @@ from knell.api import Knell
 from knell.api.results import AgentView, Changes, Snapshot
 from knell.core.errors import KnellError
 from knell.faces.look_thread import LookThread
-from knell.faces.text.tables import orphan_json
+from knell.faces.text.tables import processes_json
 
 TURN = 0.2  # seconds: a look at the newest event's number, which is one small read
 LOOK = 2.0  # seconds between two looks at every agent
@@ -26,7 +26,7 @@ class WebScene(NamedTuple):
     ended: tuple[AgentView, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        orphans = [orphan_json(one) for one in self.now.orphans]
+        orphans = processes_json(self.now.orphans)
         ended = [view.to_json() for view in self.ended]
         return self.now.to_json() | {"orphans": orphans, "ended": ended}
 
@@ -111,7 +111,7 @@ def told_changes(before: Snapshot, changes: Changes) -> dict[str, Any]:
     if (before.watch and before.watch.pid) != (now.watch and now.watch.pid):
         told["watch"] = now.watch._asdict() if now.watch else None
     if before.orphans != now.orphans:
-        told["orphans"] = [orphan_json(one) for one in now.orphans]
+        told["orphans"] = processes_json(now.orphans)
     if ages := corrected_ages(before, now):
         told["ages"] = ages
     return told

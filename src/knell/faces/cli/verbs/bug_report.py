@@ -4,8 +4,6 @@ import os
 import sys
 from datetime import UTC, datetime
 
-import click
-
 from knell.api import Knell
 from knell.core.errors import BadRequest
 from knell.faces import exits
@@ -14,7 +12,7 @@ from knell.faces.cli import complete, options, output, progress
 LIBRARIES = ("click", "ruamel.yaml", "textual", "mcp", "starlette", "uvicorn")
 
 
-@click.command("bug-report")
+@options.verb("bug-report")
 @options.agent_argument(offered=complete.anybody)
 @options.text(
     "--output",
@@ -27,7 +25,6 @@ LIBRARIES = ("click", "ruamel.yaml", "textual", "mcp", "starlette", "uvicorn")
     "--events", "limit", least=0, most=10_000, default=100, help="How many of the last events."
 )
 @options.flag("--screen", help="With the last screen of the agent's pane.")
-@options.as_json
 def command(name: str, *, path: str, limit: int, screen: bool) -> int:
     """Write what a person who mends knell needs to see into one text file.
 

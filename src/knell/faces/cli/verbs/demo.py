@@ -45,13 +45,6 @@ class Listed(NamedTuple):
     agent: str
 
 
-class Stage(NamedTuple):
-    """One round."""
-
-    knell: Knell
-    mark: str  # stands in the command line of every process of this round
-
-
 @click.command("demo")
 @options.flag("--keep", help="Keep the state directory, to look at afterwards.")
 def command(*, keep: bool) -> int:
@@ -93,9 +86,9 @@ def play(knell: Knell, env: dict[str, str]) -> int:
         click.echo(f"  {name:<16} {known[name].meaning}")
     rounds: list[tuple[str, dict[str, int], dict[str, int]]] = []
     if not missing:
-        rounds.append(("tmux kill-session", *by_tmux(Stage(knell, new_mark()), env)))
+        rounds.append(("tmux kill-session", *by_tmux(knell, new_mark(), env)))
     place = "headless" if missing else "tmux"
-    before, left, proven = by_knell(Stage(knell, new_mark()), place)
+    before, left, proven = by_knell(knell, new_mark(), place)
     rounds.append(("knell kill", before, left))
     click.echo("\nAs ps counts them, before and after:")
     click.echo(summary(rounds))
@@ -107,7 +100,7 @@ def play(knell: Knell, env: dict[str, str]) -> int:
 # -- the two ways --------------------------------------------------------------------------------
 
 
-def by_tmux(stage: Stage, env: dict[str, str]) -> tuple[dict[str, int], dict[str, int]]:
+def by_tmux(knell: Knell, mark: str, env: dict[str, str]) -> tuple[dict[str, int], dict[str, int]]:
     """What `ps` counted before and after the session was killed."""
 
     def tmux(*words: str) -> bool:
@@ -119,75 +112,75 @@ def by_tmux(stage: Stage, env: dict[str, str]) -> tuple[dict[str, int], dict[str
     click.echo("\n1. Each in a window of a private tmux server, as you may run agents today:")
     # A keeper above the server ends what tmux leaves, when the round is over.
     start = f"tmux -L {SERVER} -f /dev/null new-session -d -s agents sleep 600; exec sleep 600"
-    stage.knell.spawn(command=("sh", "-c", start), name="by-hand", place="headless")
+    knell.spawn(command=("sh", "-c", start), name="by-hand", place="headless")
     try:
         await_fact(lambda: tmux("has-session", "-t", "agents"))
         for name in SHOWN:
-            tmux("new-window", "-d", "-t", "agents:", *marked(stage, name))
-        before = await_habits(stage)
+            tmux("new-window", "-d", "-t", "agents:", *marked(mark, name))
+        before = await_habits(mark)
         click.echo(f"   {sum(before.values())} processes.")
         click.echo("\n$ tmux kill-session -t agents")
         tmux("kill-session", "-t", "agents")
-        left = settled(stage)
-        click.echo(f"\n$ ps -e -o pid,ppid,stat,args | grep {stage.mark}")
+        left = settled(mark)
+        click.echo(f"\n$ ps -e -o pid,ppid,stat,args | grep {mark}")
         click.echo(left_table(left))
         return before, counted(left)
     finally:
-        stage.knell.kill("by-hand", force=True)
-        end_the_rest(stage)
+        knell.kill("by-hand", force=True)
+        end_the_rest(knell, mark)
 
 
-def by_knell(stage: Stage, place: str) -> tuple[dict[str, int], dict[str, int], bool]:
+def by_knell(knell: Knell, mark: str, place: str) -> tuple[dict[str, int], dict[str, int], bool]:
     """What `ps` counted before and after `knell kill all`, and whether that end is proven."""
-    knell = stage.knell
     click.echo(f"\n2. The same seven, each started by knell, {place}:")
     for name in SHOWN:
         server = SERVER if place == "tmux" else ""
-        knell.spawn(command=marked(stage, name), name=name, place=place, server=server)
-    before = await_habits(stage)
+        knell.spawn(command=marked(mark, name), name=name, place=place, server=server)
+    before = await_habits(mark)
     click.echo(f"   {sum(before.values())} processes.")
     click.echo("\n$ knell list")
     click.echo(agents_table(knell.list()))
     click.echo("\n$ knell kill all")
     receipts = knell.kill("all")
     output.print_lines(endings_text.target_lines(receipts.targets, "Killed"))
-    left = processes(stage)
+    left = processes(mark)
     proven = sum(receipt.proof is Proof.PROVEN for receipt in receipts)
     ended = sum(len(receipt.processes) for receipt in receipts)
     click.echo(f"\n{ended} processes ended; {proven} of {len(receipts)} endings proven.")
-    click.echo(f"\n$ ps -e -o pid,ppid,stat,args | grep {stage.mark}")
+    click.echo(f"\n$ ps -e -o pid,ppid,stat,args | grep {mark}")
     click.echo(left_table(left))
-    end_the_rest(stage)
+    end_the_rest(knell, mark)
     return before, counted(left), proven == len(receipts)
 
 
-def end_the_rest(stage: Stage) -> None:
+def end_the_rest(knell: Knell, mark: str) -> None:
     """Where nothing can be proven, something may have escaped: it is the demo's all the same."""
-    for number, one in enumerate(processes(stage)):
-        name = f"left-{number}-{stage.mark[-8:]}"
+    for number, one in enumerate(processes(mark)):
+        name = f"left-{number}-{mark[-8:]}"
         with contextlib.suppress(KnellError):  # it has gone meanwhile
-            stage.knell.adopt(one.pid, name=name)
-            stage.knell.kill(name, force=True)
+            knell.adopt(one.pid, name=name)
+            knell.kill(name, force=True)
 
 
 # -- what ps sees --------------------------------------------------------------------------------
 
 
 def new_mark() -> str:
+    """It stands in the command line of every process of one round."""
     return f"knell-demo-{secrets.token_hex(4)}"
 
 
-def marked(stage: Stage, name: str) -> tuple[str, ...]:
+def marked(mark: str, name: str) -> tuple[str, ...]:
     """The program with that habit: each of its processes bears the mark in its command line."""
     *words, source = habits()[name].command
-    return (*words, source.replace(FIRST_LINE, f"{FIRST_LINE}  # {stage.mark} {name}."))
+    return (*words, source.replace(FIRST_LINE, f"{FIRST_LINE}  # {mark} {name}."))
 
 
-def processes(stage: Stage) -> list[Listed]:
+def processes(mark: str) -> list[Listed]:
     """By `ps` alone; a zombie has no command line, so that it is none of them."""
     told = subprocess.run(PS, capture_output=True, text=True, errors="replace", check=True).stdout
-    lines = [line for line in told.splitlines() if stage.mark in line]
-    found = [(line.split(None, 3), line.split(stage.mark)[1].split(".")[0]) for line in lines]
+    lines = [line for line in told.splitlines() if mark in line]
+    found = [(line.split(None, 3), line.split(mark)[1].split(".")[0]) for line in lines]
     return [Listed(*words[:3], agent=name.strip()) for words, name in found]
 
 
@@ -201,18 +194,18 @@ def await_fact(fact: Callable[[], bool]) -> None:
         select.select([], [], [], STEP)
 
 
-def await_habits(stage: Stage) -> dict[str, int]:
+def await_habits(mark: str) -> dict[str, int]:
     """What there is once every habit shows."""
-    await_fact(lambda: counted(processes(stage)) == SHOWN)
-    return counted(processes(stage))
+    await_fact(lambda: counted(processes(mark)) == SHOWN)
+    return counted(processes(mark))
 
 
-def settled(stage: Stage) -> list[Listed]:
+def settled(mark: str) -> list[Listed]:
     """What is still there when nothing has gone for a while."""
-    found, since, looks = processes(stage), time.monotonic(), 0
+    found, since, looks = processes(mark), time.monotonic(), 0
     while looks < LOOKS or time.monotonic() < since + SETTLED:
         select.select([], [], [], STEP)
-        now, looks = processes(stage), looks + 1
+        now, looks = processes(mark), looks + 1
         if now != found:
             found, since, looks = now, time.monotonic(), 0
     return found

@@ -122,7 +122,7 @@ def stop_agents(targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> i
 def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[str, Any]) -> int:
     session = given["session"]
     given |= {"verb": verb, "unlisted": given.pop("force_no_yaml")}
-    given["yes"] = given["yes"] or (given["purge"] and options.ask_person(PURGE))
+    given["yes"] = given["yes"] or (given["purge"] and output.ask_person(PURGE))
     words = fastpath.all_targets(targets, verb) if targets else ()
     if words and session:
         raise BadRequest("--session already names what to end", f"leave out {', '.join(words)}")
@@ -142,7 +142,7 @@ def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[st
         return print_stopped(receipts)
     if not output.json_wanted() and receipts.needs_refresh:
         output.print_lines(endings_text.target_lines(receipts.targets, "Stopped"))
-        if not options.ask_person(REFRESH):
+        if not output.ask_person(REFRESH):
             click.echo(REFRESH)
             return exits.Exit.DONE
         given["yes"] = True
@@ -167,13 +167,12 @@ def print_stopped(receipts: "Endings") -> int:
 # -- reap --------------------------------------------------------------------------------------
 
 
-@click.command("reap")
+@options.verb("reap")
 @click.argument("names", nargs=-1, shell_complete=complete.agents)
 @options.flag("--foreign", help="Also what agents left that knell did not start.")
 @options.grace
 @options.yes
 @options.dry_run
-@options.as_json
 def reap(names: tuple[str, ...], *, foreign: bool, yes: bool, **given: Any) -> int:
     """List processes that outlived their agent; with --yes, end them. NAMES: only of these agents.
 
@@ -192,19 +191,19 @@ def reap(names: tuple[str, ...], *, foreign: bool, yes: bool, **given: Any) -> i
         return _end_foreign(knell, names, dry_run=given["dry_run"])
     reaped = knell.reap(*names, end=yes, **given)
     strangers = knell.foreign() if foreign else []
-    code = exits.of_receipts(end.receipt for end in reaped.ends)
+    receipts = [end.receipt for end in reaped.ends]
+    code = exits.of_receipts(receipts)
     if output.json_wanted():
-        output.print_json(
-            {
-                "ok": code == 0,
-                "orphans": [tables.orphan_json(orphan) for orphan in reaped.orphans],
-                "receipts": [end.receipt.to_json() for end in reaped.ends],
-                "foreign": [tables.member_json(member) for member in strangers],
-            }
-        )
+        document: dict[str, Any] = {
+            "ok": code == 0,
+            "orphans": tables.processes_json(reaped.orphans),
+            "receipts": [receipt.to_json() for receipt in receipts],
+            "foreign": tables.processes_json(strangers),
+        }
+        output.print_json(document)
         return code
-    if reaped.ends:
-        output.print_lines(endings_text.reaped_lines(reaped.ends))
+    if receipts:
+        output.print_lines(endings_text.receipts_lines(receipts))
     else:
         click.echo(tables.orphans_text(reaped.orphans))
         if reaped.orphans:
@@ -217,10 +216,10 @@ def reap(names: tuple[str, ...], *, foreign: bool, yes: bool, **given: Any) -> i
 def _end_foreign(knell: Knell, names: tuple[str, ...], *, dry_run: bool) -> int:
     if not all(is_number(name) for name in names):
         raise BadRequest("with --foreign, name PIDs", "knell reap --foreign lists them")
-    ends = knell.reap_foreign(*(int(name) for name in names), dry_run=dry_run)
-    code = exits.of_receipts(one.receipt for one in ends)
+    receipts = [one.receipt for one in knell.reap_foreign(*map(int, names), dry_run=dry_run)]
+    code = exits.of_receipts(receipts)
     if output.json_wanted():
-        output.print_json({"ok": code == 0, "receipts": [one.receipt.to_json() for one in ends]})
+        output.print_json({"ok": code == 0, "receipts": [one.to_json() for one in receipts]})
     else:
-        output.print_lines(endings_text.reaped_lines(ends))
+        output.print_lines(endings_text.receipts_lines(receipts))
     return code

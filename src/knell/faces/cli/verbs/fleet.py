@@ -35,7 +35,6 @@ database = options.together(
 @fleet.command("init")
 @database
 @options.text("--operator", metavar="NAME", help="Your name as operator; default: $USER.")
-@options.as_json
 def init(**given: str) -> None:
     """Make the fleet in a database: schema, roles, and you as its operator.
 
@@ -62,7 +61,6 @@ def init(**given: str) -> None:
 @options.text("--save-to", metavar="FILE", help="Write credentials for another machine.")
 @options.flag("--certificate", help="Make the role only; who has a certificate for it joins.")
 @options.text("--from", "from_file", metavar="FILE", help="Use such credentials here.")
-@options.as_json
 def join(**given: Any) -> None:
     """Make this machine a host of the fleet: a role of its own, its credentials in a private file.
 
@@ -89,7 +87,6 @@ def _json(joined: "Joined") -> dict[str, Any]:
 
 
 @fleet.command("leave")
-@options.as_json
 def leave() -> None:
     """Forget the fleet on this host. Its agents go on; its receipts stay in the database."""
     name, untold = Knell().fleet.leave()
@@ -104,7 +101,6 @@ def leave() -> None:
 @fleet.command("remove")
 @click.argument("host")
 @database
-@options.as_json
 def remove(host: str, **given: str) -> None:
     """Take HOST out of the fleet, where the machine is gone for good. URL is the owner's.
 
@@ -118,7 +114,6 @@ def remove(host: str, **given: str) -> None:
 
 @fleet.command("upgrade")
 @database
-@options.as_json
 def upgrade(**given: str) -> None:
     """Bring the schema in the database up to date."""
     found = Knell().fleet.upgrade(**given)
@@ -130,7 +125,6 @@ def upgrade(**given: str) -> None:
 @database
 @click.option("--older-than", type=float, required=True, metavar="DAYS")
 @options.dry_run
-@options.as_json
 def prune(*, older_than: float, dry_run: bool, **given: str) -> None:
     """Drop events by whole months, closed orders and ended agents that are older. Receipts stay."""
     gone = Knell().fleet.prune(days=older_than, dry_run=dry_run, **given)
@@ -143,7 +137,6 @@ def prune(*, older_than: float, dry_run: bool, **given: str) -> None:
 
 
 @fleet.command("status")
-@options.as_json
 def status() -> Exit:
     """Show how this machine is in the fleet, and every host with the time since it was heard."""
     from knell.faces.text.fleet import status_text
@@ -153,7 +146,7 @@ def status() -> Exit:
     return Exit.DONE if not found.trouble else Exit.FAILED
 
 
-@fleet.command("link")
+@fleet.command("link", cls=click.Command)
 @options.flag("--tied", hidden=True, help="End when standard input closes.")
 def link(*, tied: bool) -> None:
     """Run the link of this host in the foreground; knell watch does this by itself."""
@@ -170,8 +163,10 @@ def key() -> None:
     """The keys by which orders are signed, and those that this host obeys."""
 
 
+key.command_class = options.Verb
+
+
 @key.command("new")
-@options.as_json
 def new() -> None:
     """Make the operator's key of this home, unless it has one; print the public one."""
     made = Knell().fleet.new_key()
@@ -179,7 +174,6 @@ def new() -> None:
 
 
 @key.command("list")
-@options.as_json
 def list_keys() -> None:
     """List the public keys of this home, and those that it obeys."""
     found = Knell().fleet.keys()
@@ -193,7 +187,6 @@ def list_keys() -> None:
 @options.text("--name", help="Whose key it is.")
 @options.text("--host", help="It is that host's: obey orders of agents there.")
 @options.flag("--remove", help="Obey this key no more.")
-@options.as_json
 def trust(public_key: str, *, name: str, host: str, remove: bool) -> None:
     """Obey orders that are signed with this public key, from now on."""
     fleet = Knell().fleet
@@ -209,7 +202,6 @@ def trust(public_key: str, *, name: str, host: str, remove: bool) -> None:
 @click.argument("host")
 @click.argument("public_key", required=False, default="")
 @options.flag("--remove", help="Forget its key; the next one seen is taken for it.")
-@options.as_json
 def pin(host: str, public_key: str, *, remove: bool) -> None:
     """Know HOST by this public key: its answers and receipts are proven by it.
 
@@ -248,7 +240,6 @@ def orders(ctx: click.Context, *, with_closed: bool) -> None:
 
 @orders.command("cancel")
 @click.argument("id")
-@options.as_json
 def cancel(id: str) -> None:
     """Call an order off that its host has not taken yet. ID: its first characters are enough."""
     whole = Knell().fleet.cancel(id)

@@ -1,9 +1,11 @@
-"""`knell help VERB` and `knell man`: the same texts as --help, on a page of their own."""
+"""The verbs that print texts about knell: help and man, the same as --help; completion."""
 
 import click
 
 from knell.core.errors import BadRequest
 from knell.faces.cli import output
+
+SHELLS = ("bash", "zsh", "fish")
 
 
 def _verbs(ctx: click.Context, _: click.Parameter, typed: str) -> list[str]:
@@ -58,3 +60,30 @@ def _found(ctx: click.Context, words: tuple[str, ...]) -> tuple[click.Command, c
         context = click.Context(below, info_name=word, parent=context)
         command = below
     return command, context
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    knell completion bash >> ~/.bashrc
+    knell completion zsh >> ~/.zshrc
+    knell completion fish > ~/.config/fish/completions/knell.fish
+    """
+    click.echo(script(shell), nl=False)
+
+
+def script(shell: str) -> str:
+    """The same file that the wheel brings for this shell."""
+    from click.shell_completion import get_completion_class
+
+    from knell.faces.cli.group import cli
+
+    made = get_completion_class(shell)
+    if made is None:
+        raise click.UsageError(f"no completion for {shell}")
+    # bash would take the colon of tag:X for the end of a word
+    before = 'COMP_WORDBREAKS="${COMP_WORDBREAKS//:}"\n' if shell == "bash" else ""
+    return f"{before}{made(cli, {}, 'knell', '_KNELL_COMPLETE').source()}\n"

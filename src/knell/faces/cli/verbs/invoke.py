@@ -24,11 +24,10 @@ def _commands(_: "Knell") -> dict[str, str]:
     return {f"{AGENT}.{short}": text for short, text in COMMANDS.items()} | COMMANDS
 
 
-@click.command("invoke")
+@options.verb("invoke")
 @options.flag("--list", "wanted", help="List the commands and their parameters.")
 @options.dry_run
 @options.yes
-@options.as_json
 @click.argument("command_name", metavar="COMMAND", default="", shell_complete=completer(_commands))
 @click.argument("words", metavar="[JSON | @FILE | - | KEY=VALUE…]", nargs=-1)
 def command(command_name: str, words: tuple[str, ...], **given: bool) -> int:

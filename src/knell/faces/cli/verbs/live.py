@@ -3,19 +3,16 @@
 import os
 import shutil
 
-import click
-
 from knell.api import Knell
 from knell.core.errors import BadRequest
 from knell.faces.cli import options, output
 from knell.faces.text.terminal import printable
 
 
-@click.command("logs")
+@options.verb("logs")
 @options.one_name
 @options.flag("--follow", "-f", help="Go on printing until the agent has ended.")
 @options.number("--lines", "-n", least=1, default=100, help="How many lines to begin with.")
-@options.as_json
 def logs(name: str, *, follow: bool, lines: int) -> None:
     """Print what an agent printed: the output of a headless one, else the screen of its pane.
 
@@ -41,9 +38,8 @@ def logs(name: str, *, follow: bool, lines: int) -> None:
     output.print_error(f"'{name}' has ended: knell receipt {name}")
 
 
-@click.command("screen")
+@options.verb("screen")
 @options.one_name
-@options.as_json
 def screen(name: str) -> None:
     """Print what an agent's pane shows now; of an ended agent, its last screen.
 
@@ -61,10 +57,9 @@ def screen(name: str) -> None:
     )
 
 
-@click.command("attach")
+@options.verb("attach")
 @options.one_live
 @options.flag("--print", "only_print", help="Print the command, and do nothing.")
-@options.as_json
 def attach(name: str, *, only_print: bool) -> None:
     """Go to an agent's pane: in tmux, kitty or wezterm.
 
@@ -85,9 +80,8 @@ def attach(name: str, *, only_print: bool) -> None:
     os.execvp(command[0], command)
 
 
-@click.command("path")
+@options.verb("path")
 @options.one_name
-@options.as_json
 def path(name: str) -> None:
     """Print the directory in which an agent works.
 

@@ -1,20 +1,25 @@
-"""The verbs that look: list, status, show, tree, events, receipt, verify, doctor."""
+"""The verbs that look: list, status, show, tree, events, receipt, verify, doctor, night."""
 
+import re
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 import click
 
 from knell.api import Knell
+from knell.core.errors import BadRequest
 from knell.core.fleet.target import far_target, is_far
 from knell.core.selector import is_number
 from knell.faces import exits
 from knell.faces.cli import options, output, progress
 from knell.faces.cli.fastpath import list_agents
 from knell.faces.cli.filters import ORDERS
-from knell.faces.cli.on_host import on_its_host
 from knell.faces.text import tables
 from knell.faces.text.terminal import printable
+
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+NIGHT_HINT = "for example 22:00, 8h, or 2026-11-15T22:00"
 
 
 class ListCommand(click.Command):
@@ -59,11 +64,10 @@ def list_verb(targets: tuple[str, ...], **given: Any) -> int:
     return list_agents(targets, **given)
 
 
-@click.command("status")
+@options.verb("status")
 @options.agent_argument()
 @options.utc
 @options.fleet
-@options.as_json
 @click.pass_context
 def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
     """Show all agents and all orphaned processes. With NAME: the same as knell show NAME.
@@ -81,18 +85,16 @@ def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
     with progress.waiting("looking at all agents"):
         found = Knell().status()
     document = found.to_json()
-    document["orphans"] = [tables.orphan_json(orphan) for orphan in found.orphans]
+    document["orphans"] = tables.processes_json(found.orphans)
     document["drifts"] = [tables.drift_json(drift) for drift in found.drifts]
     output.print_result(document, tables.status_text(found))
     return None
 
 
-@click.command("show")
+@options.verb("show")
 @options.one_name
 @options.utc
-@options.wait
-@options.as_json
-@on_its_host("show")
+@options.on_its_host("show")
 def show(name: str) -> None:
     """Show one agent: its runs, its processes, its last receipt, and how to resume it.
 
@@ -103,11 +105,9 @@ def show(name: str) -> None:
     output.print_result(tables.story_json(story), tables.story_text(story))
 
 
-@click.command("tree")
+@options.verb("tree")
 @options.one_live
-@options.wait
-@options.as_json
-@on_its_host("tree")
+@options.on_its_host("tree")
 def tree(name: str) -> None:
     """Show the live processes of an agent, and how knell knows that each belongs to it.
 
@@ -115,21 +115,19 @@ def tree(name: str) -> None:
     knell tree luna
     """
     story = Knell().show(name)
-    processes = [tables.member_json(member) for member in story.members]
     output.print_result(
-        {"agent": story.agent.name, "processes": processes},
+        {"agent": story.agent.name, "processes": tables.processes_json(story.members)},
         tables.tree_text(story.members),
         if_empty=tables.no_processes_text(story),
     )
 
 
-@click.command("events")
+@options.verb("events")
 @options.agent_argument("agent")
 @options.flag("--follow", "-f", help="Go on printing events as they happen.")
 @options.number("--last", "limit", least=1, default=50, help="How many events to print.")
 @options.utc
 @options.fleet
-@options.as_json
 def events(agent: str, *, follow: bool, limit: int, fleet: bool) -> None:
     """Print the audit trail: who did what to which agent, when and why.
 
@@ -153,12 +151,11 @@ def events(agent: str, *, follow: bool, limit: int, fleet: bool) -> None:
     output.print_trail(found, line, more)
 
 
-@click.command("receipt")
+@options.verb("receipt")
 @options.one_ended
 @options.flag("--html", help="Print a self-contained HTML page.")
 @options.flag("--screen", help="Also print the last screen of the pane.")
 @options.utc
-@options.as_json
 def receipt(name: str, *, html: bool, screen: bool) -> None:
     """Print the proof of the newest ending of NAME (an agent, or a run's id).
 
@@ -178,10 +175,9 @@ def receipt(name: str, *, html: bool, screen: bool) -> None:
     output.print_result(found.to_json(), text)
 
 
-@click.command("verify")
+@options.verb("verify")
 @options.agent_argument()
 @options.text("--session", help="A session in the registry file.")
-@options.as_json
 def verify(name: str, *, session: str) -> int:
     """Check again that NAME, or a session of the registry file, is as its ending left it.
 
@@ -199,9 +195,8 @@ def verify(name: str, *, session: str) -> int:
     return exits.Exit.DONE if found.verified else exits.Exit.FAILED
 
 
-@click.command("doctor")
+@options.verb("doctor")
 @options.flag("--repair", help="Restore a store that is damaged or behind.")
-@options.as_json
 def doctor(*, repair: bool) -> int:
     """Check what knell needs on this machine, and list what agents left behind.
 
@@ -222,9 +217,48 @@ def doctor(*, repair: bool) -> int:
         diagnosis = knell.doctor()
     document = {
         "findings": [finding._asdict() for finding in diagnosis.findings],
-        "orphans": [tables.orphan_json(orphan) for orphan in diagnosis.orphans],
-        "foreign": [tables.member_json(member) for member in diagnosis.foreign],
+        "orphans": tables.processes_json(diagnosis.orphans),
+        "foreign": tables.processes_json(diagnosis.foreign),
     }
     output.print_result(document, tables.diagnosis_text(diagnosis))
     broken = any(finding.broken for finding in diagnosis.findings)
     return exits.Exit.FAILED if broken else exits.Exit.DONE
+
+
+@options.verb("night")
+@click.option(
+    "--since", default="22:00", show_default=True, metavar="TIME",
+    help="The last time it was so late; or 8h ago; or a date and time.",
+)  # fmt: skip
+@options.flag("--html", help="Print a self-contained HTML page.")
+@options.utc
+def night(*, since: str, html: bool) -> None:
+    """Tell what happened while you slept: stalls, restarts, kills, tasks handed back, work rescued.
+
+    \b
+    knell night
+    knell night --since 8h
+    knell night --html > night.html
+    """
+    from knell.faces.text.night import night_page, night_text
+
+    found = Knell().night(begun(since, datetime.now().astimezone()))
+    output.print_result(found.to_json(), night_page(found) if html else night_text(found))
+
+
+def begun(since: str, now: datetime) -> str:
+    """The time that was meant, as the store writes times. `now` has the person's own zone."""
+    of_day = re.fullmatch(r"(\d{1,2}):(\d\d)", since)
+    try:
+        if of_day:
+            at = now.replace(hour=int(of_day[1]), minute=int(of_day[2]), second=0, microsecond=0)
+            at = at if at <= now else at - timedelta(days=1)
+        elif found := re.fullmatch(r"(\d{1,5})([mhd])", since):
+            at = now - timedelta(**{UNITS[found[2]]: int(found[1])})
+        else:
+            at = datetime.fromisoformat(since)
+            at = at if at.tzinfo else at.replace(tzinfo=now.tzinfo)
+        return at.astimezone(UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError) as error:
+        why = f"{since} is no time of a day" if of_day else f"{since!r:.60} is no time"
+        raise BadRequest(why, NIGHT_HINT) from error

@@ -10,7 +10,7 @@ from knell.faces.cli import complete, options, output
 PORT = 7377
 
 
-@click.command("mcp")
+@options.verb("mcp")
 @options.flag("--http", help="One server for all agents, on 127.0.0.1.")
 @options.port(PORT, "The port for --http; 0: any port that is free.")
 @options.flag(
@@ -21,7 +21,6 @@ PORT = 7377
     "--config", "program", metavar="KIND", shell_complete=complete.mcp_clients,
     help="Print what to put into the settings of this kind of agent, or of cursor.",
 )  # fmt: skip
-@options.as_json
 def command(*, http: bool, port: int, operator: bool, program: str | None) -> None:
     """Serve agents that manage agents, over the Model Context Protocol.
 
@@ -40,24 +39,20 @@ def command(*, http: bool, port: int, operator: bool, program: str | None) -> No
             "--operator needs a server with one client, without --http",
             "over HTTP every agent proves itself by its own token",
         )
-    _serve(http=http, port=port, operator=operator)
-
-
-def _serve(*, http: bool, port: int, operator: bool) -> None:
     from knell.api.verbs import check_mcp_package
 
     check_mcp_package()
     from knell.faces.mcp.callers import ServerOptions
 
-    options = ServerOptions(dict(os.environ), operator)
+    wanted = ServerOptions(dict(os.environ), operator)
     if http:
         from knell.faces.mcp.http import serve as serve_all
 
-        serve_all(options, port, click.echo)
+        serve_all(wanted, port, click.echo)
     else:
         from knell.faces.mcp.stdio import serve
 
-        serve(options)
+        serve(wanted)
 
 
 def _print_snippet(program: str, address: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TYPES = ("plain", "idle", "task_assignment", "shutdown_approved", "shutdown_rejected")
 
 
-class Sending(click.Command):
+class Sending(options.Verb):
     """Keeps what follows `--` apart: it is the text, even if it looks like an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -33,7 +33,6 @@ class Sending(click.Command):
 @options.text("--team", shell_complete=complete.teams, help="The team that the message is about.")
 @options.choice("--type", words=TYPES, default="plain", help="What kind of message it is.")
 @options.text("--summary", help="The text in a few words.")
-@options.as_json
 @click.pass_context
 def send(ctx: click.Context, names: tuple[str, ...], **given: Any) -> None:
     """Send a message into agents' inboxes: send NAME… -- TEXT, or send NAME… - < FILE.
@@ -63,13 +62,12 @@ def send(ctx: click.Context, names: tuple[str, ...], **given: Any) -> None:
     )
 
 
-@click.command("inbox")
+@options.verb("inbox")
 @options.agent_argument()
 @options.seconds("--wait", "Wait for the first message, 30 s at most.", 0.0)
 @options.number("--limit", least=1, most=1000, default=50, help="At most so many.")
 @options.flag("--peek", help="Leave them unread.")
 @options.flag("--take", help="With NAME: mark its messages as read.")
-@options.as_json
 def inbox(name: str, *, peek: bool, take: bool, **given: Any) -> None:
     """Print the unread messages of the agent that runs this command, and mark them as read.
 
@@ -88,7 +86,7 @@ def inbox(name: str, *, peek: bool, take: bool, **given: Any) -> None:
 # -- leaving -----------------------------------------------------------------------------------
 
 
-@click.command("ask")
+@options.verb("ask")
 @options.one_live
 @options.text("--reason", help="The reason; the agent reads it.")
 @options.seconds("--deadline", "How long it may take to answer; default 60, 0: no limit.")
@@ -98,7 +96,6 @@ def inbox(name: str, *, peek: bool, take: bool, **given: Any) -> None:
 )  # fmt: skip
 @options.seconds("--wait", "Wait so long for the answer.", 0.0)
 @options.flag("--withdraw", help="Take the request back.")
-@options.as_json
 def ask(name: str, *, wait: float, withdraw: bool, **given: Any) -> None:
     """Ask an agent to leave. The agent finds the request in its inbox and answers with knell
     approve, or knell reject --reason WHY. It is ended once it has finished its work.
@@ -124,12 +121,11 @@ def ask(name: str, *, wait: float, withdraw: bool, **given: Any) -> None:
     output.print_json(team_text.asked_json(request, receipt))
 
 
-@click.command("approve")
+@options.verb("approve")
 @options.agent_argument("request")
 @options.text("--reason", help="What the asker should know.")
 @options.seconds("--needs", "How long you need to finish; default 60, 0: nothing is left.")
 @options.flag("--finish", hidden=True, help="Wait, and end the run.")
-@options.as_json
 def approve(request: str, *, finish: bool, **given: Any) -> int:
     """Agree to leave, as an agent that was asked to: finish your work, then knell confirm, or exit.
 
@@ -144,9 +140,8 @@ def approve(request: str, *, finish: bool, **given: Any) -> int:
     return print_answer(answered)
 
 
-@click.command("confirm")
+@options.verb("confirm")
 @options.agent_argument("request")
-@options.as_json
 def confirm(request: str) -> int:
     """Say that your work is finished, as an agent that has approved: it is ended now.
 
@@ -158,10 +153,9 @@ def confirm(request: str) -> int:
     return print_answer(Knell().shutdowns.confirm(request))
 
 
-@click.command("reject")
+@options.verb("reject")
 @options.agent_argument("request")
 @options.text("--reason", help="Why not; the asker reads it.")
-@options.as_json
 def reject(request: str, *, reason: str) -> int:
     """Refuse to leave, as an agent that was asked to: it goes on, and may be asked again.
 

@@ -1,33 +1,40 @@
-"""The verbs that start agents: run, spawn, create, adopt, resume."""
+"""The verbs that start agents: run, spawn, create, adopt."""
 
-from contextlib import ExitStack
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from knell.api import Knell
-from knell.core.errors import BadRequest, NoSuchAgent, UnsureConversation
-from knell.faces.cli import complete, options, output, progress, started
-from knell.faces.cli.on_host import on_its_host
-from knell.faces.exits import Exit
-from knell.faces.text.agents import whereabouts
+from knell.core.errors import BadRequest
+from knell.faces.cli import options, output, progress, started
 
 if TYPE_CHECKING:
-    from knell.api.results import Resumed
+    from knell.core.ports.kinds import Kinds
 
 HELD = "a cgroup holds whatever it starts from now on"
 NOT_HELD = "no cgroup can be made for it here, so a daemon that it starts may escape"
-RESUMED = {
-    "resumed": "resumed: the program names its earlier conversation",
-    "started": "started, not seen to have loaded its conversation",
-    "fresh": "NOT resumed: the program came up with another conversation",
-    "restarted": "started again",
-}
-ENDED = "knell list --ended shows what can be resumed"
 WORDS_LAST = {"allow_interspersed_args": False}  # everything after KIND goes to the program
 
 
-@click.command("run", cls=options.StartCommand, context_settings=WORDS_LAST)
+class StartCommand(click.Command):
+    """Keeps a `--` before the words, which click drops: what follows it is a command, so that no
+    other package need be asked whether it offers a kind of that name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "stop-after" in args[:-1]:  # --when-cut-off stop-after 600
+            at = args.index("stop-after")
+            if args[at - 1] == "--when-cut-off":
+                args[at : at + 2] = [f"stop-after={args[at + 1]}"]
+        given = list(args)
+        rest = super().parse_args(ctx, args)
+        words: tuple[str, ...] = ctx.params.get("words") or ()
+        if words and given[: -len(words)][-1:] == ["--"]:
+            ctx.params["words"] = ("--", *words)
+        return rest
+
+
+@click.command("run", cls=StartCommand, context_settings=WORDS_LAST)
 @options.spawn_options
 @options.words
 def run_verb(words: tuple[str, ...], **given: Any) -> None:
@@ -43,10 +50,10 @@ def run_verb(words: tuple[str, ...], **given: Any) -> None:
     alias claude='knell run claude'
     """
     knell = Knell()
-    knell.run(**options.spawn_arguments(knell.kinds, words, given))
+    knell.run(**spawn_arguments(knell.kinds, words, given))
 
 
-@click.command("spawn", cls=options.StartCommand, context_settings=WORDS_LAST)
+@click.command("spawn", cls=StartCommand, context_settings=WORDS_LAST)
 @options.place("tmux, kitty, wezterm or headless; default: where you are, else headless.")
 @options.tmux_server
 @options.text("--kitty-socket", help="The socket that kitty listens on.")
@@ -70,14 +77,14 @@ def spawn(words: tuple[str, ...], *, count: int, **given: Any) -> int | None:
     knell spawn --count 3 --in headless -- sleep 600
     """
     knell, host, wait = Knell(), given.pop("host"), given.pop("wait")
-    options.check_order(knell.kinds, words, {name for p in spawn.params for name in p.opts})
+    check_order(knell.kinds, words, {name for p in spawn.params for name in p.opts})
     socket = given.pop("kitty_socket")
     given["server"] = given["server"] or socket
     given["place"] = given["place"] or ("tmux" if given["server"] or given["session"] else "")
     if not 1 <= count <= 1000:  # noqa: PLR2004 - a typing error, not a fleet
         raise BadRequest(f"--count {count} is not between 1 and 1000", "for example --count 3")
     name, worktree = given.pop("name"), given.pop("worktree")
-    wish = options.spawn_arguments(knell.kinds, words, given)
+    wish = spawn_arguments(knell.kinds, words, given)
     if host:
         from knell.faces.cli.far import spawn_far
 
@@ -99,14 +106,13 @@ def spawn(words: tuple[str, ...], *, count: int, **given: Any) -> int | None:
     return None
 
 
-@click.command("create", context_settings=WORDS_LAST)
+@options.verb("create", context_settings=WORDS_LAST)
 @options.text("--agent", metavar="KIND", help="claude, agy or another kind.")
 @options.text("--session", help="Its session; default: WORKSPACE-creator-KIND.")
 @options.text("--workspace", metavar="DIR", help="Where it works; default: here.")
 @options.tmux_server
 @options.text("--role", help="Its role, as the row says it.")
 @options.registry
-@options.as_json
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def create(*, registry: str, **given: Any) -> None:
     """Start an agent in a tmux session of its own, with a row in the registry file.
@@ -124,7 +130,7 @@ def create(*, registry: str, **given: Any) -> None:
     output.print_result(started.started_json(agent, run) | {"session": session}, text)
 
 
-@click.command("adopt")
+@options.verb("adopt")
 @click.argument("target")
 @options.new_name
 @options.text("--kind", help="Which kind of agent it is; default: recognised by its command.")
@@ -134,7 +140,6 @@ def create(*, registry: str, **given: Any) -> None:
 @options.text(
     "--conversation", metavar="ID", help="The id of its conversation, so that it can be resumed."
 )
-@options.as_json
 def adopt(**given: Any) -> None:
     """Take charge of TARGET: a PID, a tmux %pane, or a tmux session with one pane.
 
@@ -153,106 +158,63 @@ def adopt(**given: Any) -> None:
     output.print_result(started.started_json(agent, run) | {"cgroup": bool(run.cgroup)}, text)
 
 
-@click.command("resume")
-@options.agent_argument(offered=complete.ended)
-@options.flag("--last", help="Everything that the last kill or stop ended.")
-@options.place("tmux, kitty, wezterm, headless, or terminal: this one.", terminal=True)
-@options.tmux_server
-@options.tmux_session
-@options.text("--cwd", metavar="DIR", help="The directory to start in; default: where it was.")
-@options.text(
-    "--conversation", metavar="ID", help="The conversation's id; default: the one on record."
-)
-@options.registry
-@options.wait
-@options.as_json
-@click.argument("args", nargs=-1, type=click.UNPROCESSED)
-@on_its_host("resume")
-def resume(*, last: bool, registry: str, **given: Any) -> Exit:
-    """Continue the conversation of an ended agent in a new run, in the place where it ran.
+# -- the words that start an agent --------------------------------------------------------------
 
-    NAME is an agent, the id of its conversation, or a group: tag:X, team:X, a glob, all. The id of
-    a conversation that no agent has had starts a new agent, which continues it.
 
-    An agent that was `run` in a terminal comes back in this terminal; from a script, in a tmux
-    pane. ARGS are given to its program: resume NAME -- "next prompt". An agent that works without
-    a terminal (claude -p, codex exec) needs that prompt. Without a conversation, its command is
-    started again.
+def spawn_arguments(
+    kinds: "Kinds", words: tuple[str, ...], options: dict[str, Any]
+) -> dict[str, Any]:
+    """KIND ARGS…, or -- COMMAND ARGS…, with the options, as the API's `spawn` takes them."""
+    from knell.core.ladder import checked_wait
 
-    \b
-    knell resume luna
-    knell resume tag:night
-    knell resume --last
-    """
-    knell = Knell(registry=registry)
-    name = given["name"]
-    if bool(name) == last:
-        raise BadRequest("name one agent or group, or write --last", ENDED)
-    if last or started.is_group(name):
-        names = knell.last_ended() if last else knell.ended_agents(name)
-        return started.start_each(
-            names, lambda one: resume_one(knell, {**given, "name": one}, here=False, asks=False)[:2]
+    if not words:
+        raise BadRequest(
+            "no agent to start",
+            f"name a kind ({', '.join(kinds.names())}) or write -- COMMAND ARGS…",
         )
-    given["name"] = knell.agent_of_conversation(name) or name
-    try:
-        asks = not output.json_wanted()
-        document, text, fresh = resume_one(
-            knell, given, here=asks and output.has_terminal(), asks=asks
+    plain = words[0] == "--"
+    words = words[1:] if plain else words
+    known = words[0] != "command" and kinds.has(words[0], offered=not plain)
+    if not known and not plain:
+        _check_spelling(kinds, words[0])
+    if known and words[1:2] == ("--",):
+        words = (words[0], *words[2:])
+    env = tuple(_assignment(text) for text in options.pop("env", ()))
+    if options.get("grace") is not None:
+        checked_wait(options["grace"])
+    kind = words[0] if known else "command"
+    return {**options, "kind": kind, "args": words[1:] if known else words, "env": dict(env)}
+
+
+def _check_spelling(kinds: "Kinds", word: str) -> None:
+    """Refuses a misspelt kind, which would be started as a command and fail."""
+    import difflib
+    import shutil
+
+    close = difflib.get_close_matches(word, kinds.names(), 1)
+    if close and close != [word] and not shutil.which(word):
+        why = f"'{word}' is no kind of agent, and no program of that name is on PATH"
+        raise BadRequest(why, f"did you mean {close[0]}?")
+
+
+def check_order(kinds: "Kinds", words: tuple[str, ...], own: set[str]) -> None:
+    """Refuses an option of knell after the kind: it would silently go to the agent. Behind `--` it
+    is meant for the agent."""
+    if words[:1] == ("--",):
+        return
+    after = words[1 : words.index("--")] if "--" in words else words[1:]
+    strayed = [word for word in after if word.split("=")[0] in own]
+    if strayed and kinds.has(words[0]):
+        raise BadRequest(
+            f"{strayed[0]} stands after {words[0]}, so {words[0]} would get it",
+            f"put knell's options before {words[0]}, or write {words[0]} -- {strayed[0]} …",
         )
-    except NoSuchAgent as error:
-        return open_strange(knell, given, error)
-    output.print_result(document, text)
-    return Exit.FAILED if fresh else Exit.DONE
 
 
-def open_strange(knell: Knell, given: dict[str, Any], missing: NoSuchAgent) -> Exit:
-    """A new agent, if what names no agent is the id of a conversation; else the error itself."""
-    id, wanted = given["name"], ("place", "server", "session", "cwd", "args")
-    try:
-        with progress.waiting(f"{id}  looking for its program"):
-            spawned = knell.open_conversation(id, **{word: given[word] for word in wanted})
-    except NoSuchAgent:
-        raise missing from None
-    document, text = started.spawned_result(spawned)
-    output.print_result(document, f"{text}, and continues conversation {id}")
-    return Exit.DONE
-
-
-def resume_one(
-    knell: Knell, given: dict[str, Any], *, here: bool, asks: bool
-) -> tuple[dict[str, Any], str, bool]:
-    """What came of it, as a document and as a line; and whether it came up without its past.
-    `asks`: a person may be asked which conversation it is."""
-
-    def go_on() -> "Resumed":
-        with ExitStack() as talk:
-            talk.enter_context(progress.waiting(f"{given['name']}  waiting for its program"))
-            return knell.resume(**given, here=talk.close if here else None)
-
-    try:
-        (agent, run, _), verdict, warnings = go_on()
-    except UnsureConversation as error:
-        given["conversation"] = chosen_conversation(error, asks=asks)
-        (agent, run, _), verdict, warnings = go_on()
-    started.print_warnings(warnings)
-    document = started.started_json(agent, run)
-    document |= {"conversation": agent.conversation, "verdict": verdict.value}
-    document["warnings"] = [one._asdict() for one in warnings]
-    found = whereabouts(run.place.name)
-    text = f"{agent.name}: PID {started.pid_of(run)}{found}, {RESUMED[verdict.value]}"
-    return document, text, verdict.value == "fresh"
-
-
-def chosen_conversation(error: UnsureConversation, *, asks: bool) -> str:
-    """The one that the person at the terminal chooses; the error itself where nobody can be asked,
-    or nobody chooses."""
-    if not asks or not error.choices or not output.can_ask():
-        raise error
-    output.print_error(f"{error}. Which one is it?")
-    for number, choice in enumerate(error.choices, 1):
-        output.print_error(f"  {number}  {choice}")
-    numbers = click.IntRange(0, len(error.choices))
-    number = click.prompt("number, or 0 for none", type=numbers, default=0, err=True)
-    if not number:
-        raise error
-    return error.choices[number - 1].id
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or "\0" in text:
+        raise BadRequest(f"--env {text!r} is not NAME=VALUE", "for example --env LANG=C")
+    if not equals and name not in os.environ:  # --env NAME passes the caller's value on
+        raise BadRequest(f"--env {name}: you have no such variable", f"write --env {name}=VALUE")
+    return name, value if equals else os.environ[name]

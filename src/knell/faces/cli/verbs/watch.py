@@ -10,7 +10,6 @@ from knell.core.errors import BadRequest
 from knell.core.ports.store import Event
 from knell.core.watch_report import Drift, Trouble, WatchReport
 from knell.faces.cli import options, output
-from knell.faces.cli.on_host import on_its_host
 from knell.faces.exits import Exit, of_receipts
 from knell.faces.text import endings as endings_text
 from knell.faces.text import tables
@@ -27,7 +26,7 @@ older_than = options.seconds(
 )
 
 
-@click.command("watch")
+@options.verb("watch")
 @options.flag("--once", help="One round, then exit.")
 @options.choice(
     "--stalled", "policy", words=("report", "stop", "kill"),
@@ -43,7 +42,6 @@ older_than = options.seconds(
 @options.flag("--install", help="Write a service file, so that the watch starts at login.")
 @options.flag("--uninstall", help="Remove that file.")
 @options.dry_run
-@options.as_json
 def watch(*, once: bool, dry_run: bool, registry: str, **given: Any) -> int:
     """Watch over all agents: record what happens, judge which have stalled, restart some of them.
 
@@ -117,12 +115,11 @@ def _service(knell: Knell, given: dict[str, Any], *, install: bool, dry_run: boo
     output.print_result(done._asdict(), "\n".join(lines))
 
 
-@click.command("monitor")
+@options.verb("monitor")
 @options.flag("--once", help="One look, then exit.")
 @options.seconds("--interval", "Time between two looks; default 30.")
 @options.registry
 @options.dry_run
-@options.as_json
 def monitor(*, once: bool, interval: float | None, registry: str, dry_run: bool) -> None:
     """Compare the registry file with tmux and the store, and mend the rows that are wrong.
 
@@ -178,16 +175,13 @@ def stalled(*, kill: bool, show_all: bool, **given: Any) -> int:
         click.echo(tables.verdicts_table(shown))
     else:
         click.echo(f"no agent has stalled ({len(found)} looked at)", err=True)
-    for receipt in receipts:
-        output.print_lines(endings_text.receipt_lines(receipt))
+    output.print_lines(endings_text.receipts_lines(receipts))
     return code
 
 
-@click.command("explain")
+@options.verb("explain")
 @options.one_live
-@options.wait
-@options.as_json
-@on_its_host("explain")
+@options.on_its_host("explain")
 def explain(name: str) -> None:
     """Show why an agent counts as working, idle, waiting, stalled or unknown.
 
@@ -200,9 +194,8 @@ def explain(name: str) -> None:
     output.print_result(tables.verdict_json(one), tables.verdict_text(one))
 
 
-@click.command("beat")
+@options.verb("beat")
 @options.agent_argument()
-@options.as_json
 def beat(name: str) -> None:
     """Give one sign of life of the agent that runs this command, or of NAME.
 

@@ -8,12 +8,11 @@ from knell.core.errors import KnellError
 from knell.core.inputs import checked
 from knell.faces.mcp import callers
 from knell.faces.mcp.callers import ServerOptions, ToolCaller
-from knell.faces.mcp.tools import end, messages, read, start, tasks
+from knell.faces.mcp.tools import end, read, start, teams
 from knell.faces.mcp.tools.tool import Answer, Tool, ToolCall
 
 TOOLS: dict[str, Tool] = {
-    tool.name: tool
-    for tool in (*end.TOOLS, *start.TOOLS, *read.TOOLS, *messages.TOOLS, *tasks.TOOLS)
+    tool.name: tool for tool in (*end.TOOLS, *start.TOOLS, *read.TOOLS, *teams.TOOLS)
 }
 
 

@@ -13,6 +13,11 @@ from knell.faces.mcp.tools.tool import AGENT, ROWS, TEAM, TEXTS, Answer, Tool, T
 LONGEST_REASON = 2000
 METHODS = ("graceful", "force")
 PHASES = ("requested", "approved", "rejected", "confirmed", "force_killed")
+ANSWERED: Answer = {
+    "method": {"type": "string", "enum": list(METHODS)},
+    "phase": {"type": "string", "enum": list(PHASES)},
+    "reassignedTasks": TEXTS,
+}
 
 
 def kill_agent(call: ToolCall) -> Answer:
@@ -55,11 +60,7 @@ KILL = Tool(
             most=LONGEST_REASON,
         ),
     ),
-    answer={
-        "method": {"type": "string", "enum": list(METHODS)},
-        "phase": {"type": "string", "enum": list(PHASES)},
-        "reassignedTasks": TEXTS,
-    },
+    answer=ANSWERED,
     act=kill_agent,
     always=("method", "phase", "reassignedTasks"),
     destroys=True,

@@ -1,13 +1,24 @@
-"""Tools for messages: send-message, poll-inbox, and answer-shutdown."""
+"""Tools of a team: messages, answer-shutdown, and the tasks."""
 
 from knell.core import teams
 from knell.core.inputs import Input
-from knell.faces.mcp.tools.end import LONGEST_REASON, METHODS, PHASES
-from knell.faces.mcp.tools.tool import ROWS, TEXT, TEXTS, Answer, Tool, ToolCall, facts_of
+from knell.faces.mcp.tools.end import ANSWERED, LONGEST_REASON, METHODS, PHASES
+from knell.faces.mcp.tools.tool import (
+    FACTS,
+    NOTICES,
+    ROWS,
+    TEXT,
+    TEXTS,
+    Answer,
+    Tool,
+    ToolCall,
+    facts_of,
+)  # fmt: skip
 
 MOST_MESSAGES = 200
 POLL_SECONDS = 1.0  # between two looks whether the client still waits
 LONGEST_SUMMARY = 500
+LARGEST = 2**53 - 1  # what JSON programs count to
 
 
 def send_message(call: ToolCall) -> Answer:
@@ -64,6 +75,37 @@ def answer_shutdown(call: ToolCall) -> Answer:
     }
 
 
+def claim_task(call: ToolCall) -> Answer:
+    claimed = call.knell.task(call.given["taskId"]).claim(call.given["agentId"])
+    return {
+        "task": task_json(claimed.task),
+        "warnings": [one._asdict() for one in claimed.warnings],
+    }
+
+
+def complete_task(call: ToolCall) -> Answer:
+    done = call.knell.task(call.given["taskId"]).complete(call.given["token"])
+    return {"task": task_json(done)}
+
+
+def list_tasks(call: ToolCall) -> Answer:
+    given = call.given
+    found = call.knell.tasks(given["teamName"], status=given["status"], owner=given["owner"])
+    return {"tasks": [task_json(task) for task in found]}
+
+
+def task_json(task: teams.TeamTask) -> Answer:
+    """With the keys of the contract, and the number of the claim."""
+    facts = facts_of(
+        task, "id", "title", "description", "priority", "status", "owner", "token", "warning",
+        teamName="team", createdAt="created_at", updatedAt="updated_at", claimedAt="claimed_at",
+        completedAt="completed_at",
+    )  # fmt: skip
+    return facts | {"dependencies": list(task.needs), "blocks": list(task.blocks)}
+
+
+TASK = Input("taskId", "name", "The task")
+
 TOOLS = (
     Tool(
         name="send-message",
@@ -114,13 +156,40 @@ TOOLS = (
             ),
             Input("needsSeconds", "seconds", "How long you need to finish your work", None),
         ),
-        answer={
-            "method": {"type": "string", "enum": list(METHODS)},
-            "phase": {"type": "string", "enum": list(PHASES)},
-            "requestId": TEXT,
-            "reassignedTasks": TEXTS,
-        },
+        answer={**ANSWERED, "requestId": TEXT},
         act=answer_shutdown,
         destroys=True,
+    ),
+    Tool(
+        name="claim-task",
+        text="Take a pending task of your team. Give its token back with complete-task.",
+        fields=(
+            TASK,
+            Input("agentId", "text", "Which agent takes it, if you lead; empty: you", ""),
+        ),
+        answer={"task": FACTS, "warnings": NOTICES},
+        act=claim_task,
+    ),
+    Tool(
+        name="complete-task",
+        text="Say that a task of yours is done. Refused once it was handed on to another.",
+        fields=(
+            TASK,
+            Input("token", "count", "The token that claim-task gave", None, most=LARGEST),
+        ),
+        answer={"task": FACTS},
+        act=complete_task,
+    ),
+    Tool(
+        name="list-tasks",
+        text="The tasks, by priority and age.",
+        fields=(
+            Input("teamName", "text", "Only of this team", ""),
+            Input("status", "text", "Only in this state", "", choices=("", *teams.TaskStatus)),
+            Input("owner", "text", "Only of this agent", ""),
+        ),
+        answer={"tasks": ROWS},
+        act=list_tasks,
+        reads=True,
     ),
 )

@@ -1,5 +1,6 @@
-"""`knell uninstall`: takes back what knell put outside its package, and shows that first."""
+"""The verbs that remove what is old or was put outside the package: prune, uninstall."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterable
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from knell.api import Knell
-from knell.core.errors import AskerError, Refused
+from knell.core.errors import AskerError, BadRequest, Refused
 from knell.faces import exits
 from knell.faces.cli import options, output
+from knell.faces.text.tables import counted
+from knell.faces.text.terminal import clock, size
 
 if TYPE_CHECKING:
     from knell.api.results import HookReport, SkillReport
+    from knell.core.receipt import Receipt
 
 # What knell makes in its state directory. Anything else there is somebody else's, and stays.
 STATE = ("knell.db*", "runs", "sessions", "hooks", "hosts", "*.lock")
@@ -25,6 +29,52 @@ COMPLETION = (
 )
 SHELLS = (".bashrc", ".bash_profile", ".profile", ".zshrc", ".config/fish/config.fish")
 MARK = "_KNELL_COMPLETE"
+
+
+@options.verb("prune")
+@click.option(
+    "--days", type=float, metavar="DAYS", help="How old; default: the setting retention.days (30)."
+)
+@click.option(
+    "--export", metavar="FILE", help="First write their receipts into a new file, one JSON a line."
+)
+@options.dry_run
+def prune(*, days: float | None, export: str | None, dry_run: bool) -> int:
+    """Remove ended runs that are older than the setting retention.days, with what they left.
+
+    The newest run of each agent stays, so that every agent can still be resumed. The watch does
+    this too, once a day, after its backup.
+
+    \b
+    knell prune --dry-run
+    knell prune --days 7 --export receipts.jsonl
+    """
+    knell = Knell()
+    receipts: list[Receipt] = []
+    if export:
+        wanted = knell.prune(days=days, export=receipts.append, dry_run=True)
+        if not dry_run and wanted.runs:
+            _write(export, receipts)
+    found = knell.prune(days=days, dry_run=dry_run)
+    would = "Would remove" if dry_run else "Removed"
+    runs = counted(len(found.runs), "run")
+    text = f"{would} {runs} that ended before {clock(found.before)} ({size(found.freed / 2**20)})"
+    output.print_result(found.to_json(), text)
+    for kept in found.kept:
+        output.print_error(f"kept {kept}")
+    return exits.Exit.DONE
+
+
+def _write(path: str, receipts: "list[Receipt]") -> None:
+    """Nothing is removed unless every receipt is in the file."""
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.writelines(json.dumps(receipt.to_json()) + "\n" for receipt in receipts)
+    except OSError as error:
+        raise BadRequest(f"cannot write {path}: {error.strerror}", "name a new file") from error
+
+
+# -- uninstall ---------------------------------------------------------------------------------
 
 
 class Traces(NamedTuple):
@@ -46,11 +96,10 @@ class Traces(NamedTuple):
         return lines + [f"remove knell's hooks from the settings of {one}" for one in self.hooks]
 
 
-@click.command("uninstall")
+@options.verb("uninstall")
 @options.flag("--purge", help="Also remove the state: every record and receipt.")
 @options.yes
 @options.dry_run
-@options.as_json
 def uninstall(*, purge: bool, yes: bool, dry_run: bool) -> int:
     """Stop the watch, and remove hooks, skills, service file, completion and manual pages.
 
@@ -75,7 +124,7 @@ def uninstall(*, purge: bool, yes: bool, dry_run: bool) -> int:
         output.print_error(f"hint: {path} mentions knell's completion; edit it yourself")
     if dry_run or not found.lines:
         return exits.Exit.DONE
-    if not yes and not options.ask_person("Do all of this?"):
+    if not yes and not output.ask_person("Do all of this?"):
         output.print_error("nothing was removed; --yes does it without a question")
         return exits.Exit.FAILED
     return remove(knell, found)
