@@ -1,7 +1,7 @@
 // The page of all agents: cards or a table, by team; those that need somebody come first.
 
 import { fill, h, keyed, say } from "./dom.js";
-import { onSelection, selectionBar } from "./selection.js";
+import { selectionBar } from "./selection.js";
 import { card, tableRow } from "./card.js";
 import { counted, size } from "./words.js";
 import { byHost, seenWords } from "./fleet.js";
@@ -81,13 +81,12 @@ export function agentsPage() {
     return ["No agent runs. Start one: ", h("code", {}, "knell spawn claude")];
   }
 
-  const stop = onSelection(update);
-  return { node, update, leave: stop, tick: () => tick(node) };
-}
+  /** Ages grow between two looks. */
+  function tick() {
+    for (const one of node.querySelectorAll("[data-ticks]")) /** @type {any} */ (one).tick();
+  }
 
-/** Ages grow between two looks. @param {Element} node */
-function tick(node) {
-  for (const one of node.querySelectorAll("[data-ticks]")) /** @type {any} */ (one).tick();
+  return { node, update, tick };
 }
 
 /** @param {any[]} live @param {number} shown */

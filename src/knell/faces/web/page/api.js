@@ -33,6 +33,22 @@ export async function post(path, body) {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
 }
 
+/**
+ * What a page does after each change: it asks again where something is new. What fails is not said
+ * here: the banner says that the server is away.
+ * @param {() => unknown} newest
+ * @param {() => Promise<void>} load
+ */
+export function asking(newest, load) {
+  /** @type {unknown} */
+  let seen;
+  return () => {
+    const now = newest();
+    if (now !== seen) load().catch(() => {});
+    seen = now;
+  };
+}
+
 /** @param {Response} response */
 async function answer(response) {
   const body = await response.json().catch(() => null);

@@ -1,6 +1,6 @@
 // Starts the page: lets the browser in, follows what happens, and shows the page that is asked for.
 
-import { h, keyed, say } from "./dom.js";
+import { h, keyed, say, set } from "./dom.js";
 import { get, post } from "./api.js";
 import { doing, onChange, ordered, state } from "./store.js";
 import { follow, tellEntered } from "./live.js";
@@ -41,9 +41,7 @@ function route() {
   shown = word === "agent" && tail ? one(tail) : PAGES[name].open(tail);
   main.replaceChildren(shown.node);
   for (const link of document.querySelectorAll("#nav a")) {
-    const here = link.getAttribute("href") === `#/${name}`;
-    if (here) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    set(link, { "aria-current": link.getAttribute("href") === `#/${name}` ? "page" : null });
   }
   document.title = `${word === "agent" ? tail : PAGES[name].title} · knell`;
   window.scrollTo(0, 0);
@@ -80,7 +78,8 @@ async function hasEntered(token) {
 function buildNav() {
   const nav = /** @type {HTMLElement} */ (document.getElementById("nav"));
   for (const [name, { title }] of Object.entries(PAGES)) {
-    const count = h("span", { class: "count", hidden: true });
+    const count = h("span", { class: "count", hidden: true,
+      title: "agents that need attention" });
     nav.append(h("a", { href: `#/${name}` }, title, name === "agents" ? count : null));
   }
   const tools = /** @type {HTMLElement} */ (document.getElementById("tools"));
@@ -122,7 +121,6 @@ function update() {
   const count = /** @type {HTMLElement} */ (document.querySelector("#nav .count"));
   count.hidden = !needy.length;
   say(count, needy.length);
-  count.title = "agents that need attention";
   const chip = /** @type {HTMLElement} */ (document.getElementById("readonly"));
   chip.hidden = !state.readonly;
   keyed(/** @type {Element} */ (document.getElementById("banners")), banners(),
