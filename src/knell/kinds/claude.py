@@ -108,10 +108,14 @@ def _of_prompt(record: Record) -> Turn | None:
     """None for what is no prompt: commands of the program itself and what they printed."""
     if record.get("isCompactSummary"):
         return Turn.UNKNOWN
-    text = next((str(part.get("text")) for part in _parts(record) if part.get("text")), "")
+    text = _text(record)
     if text.startswith(_INTERRUPTED):
         return Turn.DONE
     return None if text.startswith(_NO_PROMPT) else Turn.OPEN
+
+
+def _text(record: Record) -> str:
+    return next((str(part.get("text")) for part in _parts(record) if part.get("text")), "")
 
 
 def _parts(record: Record) -> list[Record]:
@@ -145,7 +149,7 @@ def said(record: Record) -> str:
     """The words of a prompt."""
     if record.get("type") != "user" or record.get("isMeta") or record.get("isSidechain"):
         return ""
-    text = next((str(part.get("text")) for part in _parts(record) if part.get("text")), "")
+    text = _text(record)
     return "" if text.startswith((*_NO_PROMPT, _INTERRUPTED)) else text
 
 

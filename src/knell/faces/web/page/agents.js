@@ -20,13 +20,7 @@ function matches(row) {
 
 /** @param {any[]} rows */
 function byTeam(rows) {
-  /** @type {Map<string, any[]>} */
-  const teams = new Map();
-  for (const row of rows) {
-    if (!teams.has(row.team)) teams.set(row.team, []);
-    teams.get(row.team)?.push(row);
-  }
-  return [...teams].map(([team, members]) => ({ key: `team ${team}`, title: team && `Team ${team}`,
+  return [...Map.groupBy(rows, (row) => row.team)].map(([team, members]) => ({ key: `team ${team}`, title: team && `Team ${team}`,
     label: team ? `Team ${team}` : "Agents", host: "", members }));
 }
 

@@ -75,16 +75,17 @@ async function hasEntered(token) {
   return true;
 }
 
+const count = h("span", { class: "count", hidden: true, title: "agents that need attention" });
+const chip = h("span", { class: "chip", id: "readonly", hidden: true }, "read-only");
+
 function buildNav() {
   const nav = /** @type {HTMLElement} */ (document.getElementById("nav"));
   for (const [name, { title }] of Object.entries(PAGES)) {
-    const count = h("span", { class: "count", hidden: true,
-      title: "agents that need attention" });
     nav.append(h("a", { href: `#/${name}` }, title, name === "agents" ? count : null));
   }
   const tools = /** @type {HTMLElement} */ (document.getElementById("tools"));
   tools.append(
-    h("span", { class: "chip", id: "readonly", hidden: true }, "read-only"),
+    chip,
     h("button", { type: "button", class: "plain", title: "Another link, for another browser",
       onclick: anotherLink }, "Link"),
     h("button", { type: "button", class: "plain", id: "theme", title: "Light or dark",
@@ -118,10 +119,8 @@ function nextTheme() {
 
 function update() {
   const needy = ordered().filter((row) => ["stalled", "unresponsive"].includes(doing(row)));
-  const count = /** @type {HTMLElement} */ (document.querySelector("#nav .count"));
   count.hidden = !needy.length;
   say(count, needy.length);
-  const chip = /** @type {HTMLElement} */ (document.getElementById("readonly"));
   chip.hidden = !state.readonly;
   keyed(/** @type {Element} */ (document.getElementById("banners")), banners(),
     (one) => one.key, (one) => one.make());
