@@ -32,6 +32,11 @@ TAKES_A_VALUE = ("-r", "--require", "--import", "--loader", "-W", "-X")
 NO_SCRIPT = ("-e", "--eval", "-p", "--print", "-c", "-m", "-")
 
 
+def words_of(text: str) -> tuple[str, ...]:
+    """A long list of words as its lines in a file: options, subcommands, variables."""
+    return tuple(text.split())
+
+
 class Helper(NamedTuple):
     """A process of the vendor's that serves several sessions, so that no one agent owns it."""
 

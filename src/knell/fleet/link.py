@@ -180,15 +180,12 @@ class Link:
         """Proves the order, writes it down, reports it as taken, and has it carried out."""
         known = self.host.known_order(row["id"])
         if known and known.body != row["body"]:
-            why = OrderRefusal(Code.ORDER_REPLAYED, "the order came before, with another text")
-            said = {"error": {"code": str(why.code), "message": why.why, "hint": ""}}
-            self.unsaid[row["id"]] = Finished(row["id"], "refused", said)
-            self.host.refuse(row["id"], row["body"], why)
-            return
-        if known and known.state != "taken":  # done before, by a database that has forgotten it
+            order = OrderRefusal(Code.ORDER_REPLAYED, "the order came before, with another text")
+        elif known and known.state != "taken":  # done before, by a database that has forgotten it
             self.unsaid[known.id] = Finished(known.id, known.state, known.answer)
             return
-        order = self._proven(row, now, known)
+        else:
+            order = self._proven(row, now, known)
         if isinstance(order, OrderRefusal):
             self.unsaid[row["id"]] = self.host.refuse(row["id"], row["body"], order)
             return

@@ -90,9 +90,7 @@ def _add_operator(
     if other:
         why = f"the fleet has an operator '{name}' already, with another key"
         raise Refused(why, "choose another name: --operator NAME")
-    role, where = _login(
-        wire, url, f"knell_o_{name}", "knell_operator", "operators", certificate=certificate
-    )
+    role, where = _login(wire, url, "operator", name, certificate=certificate)
     wire.rows(
         "INSERT INTO knell.operators (role, name, key) VALUES ($1, $2, $3)"
         " ON CONFLICT (role) DO UPDATE SET name = excluded.name, key = excluded.key",
@@ -124,9 +122,7 @@ def join(url: str, files: FleetFiles, wish: JoinWish) -> Joined:
             if is_heard(wire, host):
                 why = f"host '{host}' has joined and is heard: it would lose its password"
                 raise Refused(why, "choose another name: --as NAME", code=Code.HOST_TAKEN)
-            role, where = _login(
-                wire, url, f"knell_h_{host}", "knell_host", "hosts", certificate=wish.certificate
-            )
+            role, where = _login(wire, url, "host", host, certificate=wish.certificate)
             _register(wire, host, role)
         elif mine and mine != host:
             raise Refused(f"these credentials are of host '{mine}'", f"--as {mine}")
@@ -178,19 +174,18 @@ def _register(wire: Wire, host: str, role: str) -> None:
     )  # fmt: skip
 
 
-def _login(
-    wire: Wire, url: str, role: str, group: str, table: str, *, certificate: bool = False
-) -> tuple[str, str]:
-    """A role that may log in, with a new random password or by certificate only; and how to
-    connect as it."""
-    role = _free_role(wire, re.sub(r"[^A-Za-z0-9_.-]", "-", role)[:63], table)
+def _login(wire: Wire, url: str, what: str, name: str, *, certificate: bool) -> tuple[str, str]:
+    """The role of that host or operator, which may log in with a new random password or by
+    certificate only; and how to connect as it."""
+    role = re.sub(r"[^A-Za-z0-9_.-]", "-", f"knell_{what[0]}_{name}")[:63]
+    role = _free_role(wire, role, f"{what}s")
     verb = "ALTER" if wire.rows("SELECT 1 FROM pg_roles WHERE rolname = $1", role) else "CREATE"
     password = "" if certificate else secrets.token_urlsafe(24)
     try:
         # What the server keeps of it is made here, so that no log of the server can show it.
         secret = f"'{wire.verifier(password, role)}'" if password else "NULL"
         wire.rows(f'{verb} ROLE "{role}" LOGIN PASSWORD {secret}')
-        wire.rows(f'GRANT {group} TO "{role}"')
+        wire.rows(f'GRANT knell_{what} TO "{role}"')
         [[database]] = wire.rows("SELECT current_database()")
         wire.rows(f'GRANT CONNECT ON DATABASE "{database}" TO "{role}"')
     except WireFailed as error:

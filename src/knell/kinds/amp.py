@@ -6,7 +6,7 @@ person types to leave it.
 
 from typing import Any
 
-from knell.core.kind import Kind
+from knell.core.kind import Kind, words_of
 from knell.core.mcp_client import McpClient, McpServer
 
 
@@ -23,11 +23,10 @@ KIND = Kind(
     packages=("@sourcegraph/amp",),
     # From `amp threads continue --help`: an id or the address of a thread.
     resume=("threads", "continue", "{id}"),
-    subcommands=(
-        *("version", "logout", "login", "orb", "orb-spawner", "portal", "net", "runner", "clone"),
-        *("git-setup", "files", "top", "report-bug", "tools", "plugins", "skill", "permissions"),
-        *("mcp", "config", "svc", "usage", "update", "completions", "threads", "last", "review"),
-    ),
+    subcommands=words_of("""
+        version logout login orb orb-spawner portal net runner clone git-setup files top
+        report-bug tools plugins skill permissions mcp config svc usage update completions
+        threads last review"""),
     asks=(r"(?m)^Would you like to log in to Amp\? \[\(y\)es, \(n\)o\]:[^\n]*\s*\Z",),
     mcp=McpClient("~/.config/amp/settings.json", _document),
 )

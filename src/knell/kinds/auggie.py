@@ -3,7 +3,7 @@
 Neither its prompt nor its questions were seen, nor what a person types to leave it.
 """
 
-from knell.core.kind import Kind
+from knell.core.kind import Kind, words_of
 from knell.core.mcp_client import McpClient, started_document
 
 KIND = Kind(
@@ -15,10 +15,8 @@ KIND = Kind(
     # From the help: an id or the beginning of one.
     resume=("--resume", "{id}"),
     picks=("--resume", "-r", "--continue", "-c"),
-    subcommands=(
-        *("login", "logout", "token", "session", "sessions", "model", "account", "context"),
-        *("upgrade", "command", "mcp", "tools"),
-    ),
+    subcommands=words_of("""
+        login logout token session sessions model account context upgrade command mcp tools"""),
     asks=(r"(?m)^ → Login to continue\n\s*Press return to open your browser\s*\Z",),
     # As `auggie mcp add` writes it.
     mcp=McpClient("~/.augment/settings.json", started_document("auggie", type="stdio")),

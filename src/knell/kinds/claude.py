@@ -8,7 +8,7 @@ from knell.core import telling
 from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
 from knell.core.hooks.entries import Hooks
-from knell.core.kind import UUID, Helper, Kind
+from knell.core.kind import UUID, Helper, Kind, words_of
 from knell.core.mcp_client import McpClient, McpServer, reached_document
 from knell.core.stall.signs import Turn
 from knell.core.stall.turns import Record, inner, objects
@@ -108,10 +108,14 @@ def _of_prompt(record: Record) -> Turn | None:
     """None for what is no prompt: commands of the program itself and what they printed."""
     if record.get("isCompactSummary"):
         return Turn.UNKNOWN
-    text = next((str(part.get("text")) for part in _parts(record) if part.get("text")), "")
+    text = _text(record)
     if text.startswith(_INTERRUPTED):
         return Turn.DONE
     return None if text.startswith(_NO_PROMPT) else Turn.OPEN
+
+
+def _text(record: Record) -> str:
+    return next((str(part.get("text")) for part in _parts(record) if part.get("text")), "")
 
 
 def _parts(record: Record) -> list[Record]:
@@ -119,11 +123,9 @@ def _parts(record: Record) -> list[Record]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
 
 
-_SUBCOMMANDS = (
-    *("agents", "attach", "auth", "auto-mode", "config", "daemon", "doctor", "gateway"),
-    *("install", "kill", "logs", "mcp", "plugin", "plugins", "project", "respawn", "rm"),
-    *("setup-token", "stop", "ultrareview", "update", "upgrade"),
-)
+_SUBCOMMANDS = words_of("""
+    agents attach auth auto-mode config daemon doctor gateway install kill logs mcp plugin
+    plugins project respawn rm setup-token stop ultrareview update upgrade""")
 
 
 def tell(start: TellRequest) -> Telling:
@@ -147,7 +149,7 @@ def said(record: Record) -> str:
     """The words of a prompt."""
     if record.get("type") != "user" or record.get("isMeta") or record.get("isSidechain"):
         return ""
-    text = next((str(part.get("text")) for part in _parts(record) if part.get("text")), "")
+    text = _text(record)
     return "" if text.startswith((*_NO_PROMPT, _INTERRUPTED)) else text
 
 
@@ -223,19 +225,17 @@ KIND = Kind(
     subcommands=_SUBCOMMANDS,
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-p", "--print", "-c", "--continue", "-h", "--help", "-v", "--version", "--verbose"),
-            *("--dangerously-skip-permissions", "--allow-dangerously-skip-permissions", "--ide"),
-            *("--bare", "--brief", "--bg", "--background", "--chrome", "--no-chrome"),
-            *("--safe-mode", "--ax-screen-reader", "--disable-slash-commands", "--fork-session"),
-            *("--tmux", "--exclude-dynamic-system-prompt-sections", "--include-hook-events"),
-            *("--include-partial-messages", "--no-session-persistence", "--replay-user-messages"),
-            "--strict-mcp-config",
-        ),
-        lists=(
-            *("--add-dir", "--allowedTools", "--allowed-tools", "--disallowedTools"),
-            *("--disallowed-tools", "--betas", "--file", "--mcp-config", "--tools"),
-        ),
+        switches=words_of("""
+            -p --print -c --continue -h --help -v --version --verbose
+            --dangerously-skip-permissions --allow-dangerously-skip-permissions --ide --bare
+            --brief --bg --background --chrome --no-chrome --safe-mode --ax-screen-reader
+            --disable-slash-commands --fork-session --tmux
+            --exclude-dynamic-system-prompt-sections --include-hook-events
+            --include-partial-messages --no-session-persistence --replay-user-messages
+            --strict-mcp-config"""),
+        lists=words_of("""
+            --add-dir --allowedTools --allowed-tools --disallowedTools --disallowed-tools
+            --betas --file --mcp-config --tools"""),
         repeated=("--plugin-dir", "--plugin-url"),
         # A prompt cannot come as a stream of JSON and as an argument.
         once=("--fork-session", "--input-format", "--replay-user-messages"),
@@ -245,10 +245,9 @@ KIND = Kind(
         # `--`, because several options take all the words behind them.
         resume=("--print", "--resume", "{id}", "{args}", "--", "{prompt}"),
         flags=("-p", "--print"),
-        only=(
-            *("--output-format", "--include-hook-events", "--include-partial-messages"),
-            *("--fallback-model", "--max-budget-usd", "--no-session-persistence", "--json-schema"),
-        ),
+        only=words_of("""
+            --output-format --include-hook-events --include-partial-messages --fallback-model
+            --max-budget-usd --no-session-persistence --json-schema"""),
         piped=True,
     ),
     cwd_key=cwd_key,
@@ -280,10 +279,8 @@ KIND = Kind(
         variable="CLAUDE_CONFIG_DIR",
         home=".claude",
         files=("settings.json",),
-        beats=(
-            *("UserPromptSubmit", "PreToolUse", "PostToolUse", "Notification", "Stop"),
-            *("SubagentStop", "PreCompact"),
-        ),
+        beats=words_of("""
+            UserPromptSubmit PreToolUse PostToolUse Notification Stop SubagentStop PreCompact"""),
         switches="settings.json",
         reads_bom=True,
     ),

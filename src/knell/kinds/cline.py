@@ -6,7 +6,7 @@ The work is done in a hub, a daemon in a session of its own that all its termina
 from typing import Any
 
 from knell.core.arguments import Flags
-from knell.core.kind import Helper, Kind
+from knell.core.kind import Helper, Kind, words_of
 from knell.core.mcp_client import McpClient, McpServer
 
 
@@ -26,16 +26,14 @@ KIND = Kind(
     # From any directory, and in that one it goes on.
     resume=("--id", "{id}"),
     picks=("--id",),
-    subcommands=(
-        *("auth", "config", "plugin", "skill", "connect", "mcp", "doctor", "history", "h"),
-        *("hook", "schedule", "hub", "dashboard", "update", "version", "kanban"),
-    ),
+    subcommands=words_of("""
+        auth config plugin skill connect mcp doctor history h hook schedule hub dashboard
+        update version kanban"""),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-V", "--version", "-p", "--plan", "--json", "-i", "--tui", "-z", "--zen", "--acp"),
-            *("--worktree", "--update", "--kanban", "-v", "--verbose", "-h", "--help"),
-        ),
+        switches=words_of("""
+            -V --version -p --plan --json -i --tui -z --zen --acp --worktree --update --kanban
+            -v --verbose -h --help"""),
         once=("--worktree", "-z", "--zen"),
     ),
     # Read by letting it run `env` as a tool.

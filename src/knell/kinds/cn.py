@@ -4,7 +4,7 @@ It cannot be resumed by an id: `--resume` takes the newest session and `--fork` 
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import UUID, Kind
+from knell.core.kind import UUID, Kind, words_of
 
 KIND = Kind(
     "cn",
@@ -17,10 +17,9 @@ KIND = Kind(
     subcommands=("ls", "checks", "review"),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-v", "--version", "--readonly", "--auto", "--verbose", "--beta-status-tool"),
-            *("-p", "--print", "--silent", "--resume", "--beta-subagent-tool", "-h", "--help"),
-        ),
+        switches=words_of("""
+            -v --version --readonly --auto --verbose --beta-status-tool -p --print --silent
+            --resume --beta-subagent-tool -h --help"""),
         repeated=("--rule", "--mcp", "--model", "--allow", "--ask", "--exclude"),
         prompts=("--prompt",),
     ),

@@ -7,7 +7,7 @@ from typing import Any
 from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
 from knell.core.hooks.entries import Hooks
-from knell.core.kind import UUID, Helper, Kind
+from knell.core.kind import UUID, Helper, Kind, words_of
 from knell.core.mcp_client import McpClient, McpServer
 from knell.core.stall.signs import Turn
 from knell.core.stall.turns import Record, inner
@@ -40,11 +40,9 @@ def turn(records: Sequence[Record]) -> Turn:
 
 
 _SESSIONS = ("exec", "e", "resume", "fork")
-_OTHERS = (
-    *("app", "app-server", "apply", "archive", "cloud", "completion", "debug", "delete"),
-    *("doctor", "exec-server", "features", "login", "logout", "mcp", "mcp-server", "plugin"),
-    *("review", "sandbox", "unarchive", "update"),
-)
+_OTHERS = words_of("""
+    app app-server apply archive cloud completion debug delete doctor exec-server features
+    login logout mcp mcp-server plugin review sandbox unarchive update""")
 
 
 def tell(start: TellRequest) -> Telling:
@@ -132,13 +130,12 @@ KIND = Kind(
     subcommands=(*_SESSIONS, *_OTHERS),
     # As `--help`, `resume --help` and `exec --help` list them.
     flags=Flags(
-        switches=(
-            *("-h", "--help", "-V", "--version", "--oss", "--search", "--strict-config", "--json"),
-            *("--approve-for-me", "--dangerously-bypass-approvals-and-sandbox", "--worktree"),
-            *("--dangerously-bypass-hook-trust", "--no-alt-screen", "--no-daemon", "--ephemeral"),
-            *("--skip-git-repo-check", "--ignore-user-config", "--ignore-rules", "--last", "--all"),
-            "--include-non-interactive",
-        ),
+        switches=words_of("""
+            -h --help -V --version --oss --search --strict-config --json --approve-for-me
+            --dangerously-bypass-approvals-and-sandbox --worktree
+            --dangerously-bypass-hook-trust --no-alt-screen --no-daemon --ephemeral
+            --skip-git-repo-check --ignore-user-config --ignore-rules --last --all
+            --include-non-interactive"""),
         lists=("-i", "--image"),
         repeated=("-c", "--config", "--enable", "--disable", "--add-dir"),
         once=(
@@ -151,11 +148,9 @@ KIND = Kind(
         # `exec resume` itself takes fewer options than `exec`: no sandbox, directory or profile.
         resume=("exec", "{args}", "resume", "{id}", "--", "{prompt}"),
         words=("exec", "e"),
-        only=(
-            *("--json", "--color", "-o", "--output-last-message", "--output-schema", "--ephemeral"),
-            *("--skip-git-repo-check", "--ignore-user-config", "--ignore-rules"),
-            "--cyber-access-program",
-        ),
+        only=words_of("""
+            --json --color -o --output-last-message --output-schema --ephemeral
+            --skip-git-repo-check --ignore-user-config --ignore-rules --cyber-access-program"""),
     ),
     exit_keys="/quit",
     # C-c takes all lines of a prompt and leaves its shell mode, C-u takes one line. On an empty
@@ -167,12 +162,11 @@ KIND = Kind(
     # Behind the sign of the first line, and nothing but the footer below.
     exit_shown=r"(?m)^\u203a /quit *\n *(?:\n  \S[^\n]*){0,2}\Z",
     # Read by letting it run `env` as a tool; the rest from the program text.
-    strip_env=(
-        *("CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI", "CODEX_VERSION"),
-        *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_PERMISSION_PROFILE"),
-        *("CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS", "CODEX_MANAGED_PACKAGE_ROOT"),
-        *("CODEX_MANAGED_BY_NPM", "CODEX_MANAGED_BY_PNPM", "CODEX_MANAGED_BY_BUN"),
-    ),
+    strip_env=words_of("""
+        CODEX_THREAD_ID CODEX_SESSION_ID CODEX_TOOL_CALL_ID CODEX_CI CODEX_VERSION
+        CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_PERMISSION_PROFILE
+        CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS CODEX_MANAGED_PACKAGE_ROOT CODEX_MANAGED_BY_NPM
+        CODEX_MANAGED_BY_PNPM CODEX_MANAGED_BY_BUN"""),
     root_env=(("CODEX_HOME", ""),),
     root="{home}/.codex",
     # By the day it began; `codex archive` moves it, and then it must be unarchived to be resumed.
@@ -226,10 +220,7 @@ KIND = Kind(
         variable="CODEX_HOME",
         home=".codex",
         files=("hooks.json", "config.toml"),
-        beats=(
-            *("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop"),
-            "PreCompact",
-        ),
+        beats=words_of("UserPromptSubmit PreToolUse PostToolUse Stop SubagentStop PreCompact"),
         switches="config.toml",
         asks_for_trust=True,
     ),

@@ -4,7 +4,7 @@ A node launcher and the native program.
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import UUID, Kind
+from knell.core.kind import UUID, Kind, words_of
 from knell.core.mcp_client import McpClient, json_option, started_document
 
 # As `copilot mcp add` writes it.
@@ -23,40 +23,34 @@ KIND = Kind(
     # From any directory; the session goes on in its own.
     resume=("--resume={id}",),
     picks=("--resume", "-r", "--continue", "--session-id", "--connect"),
-    subcommands=(
-        *("app", "login", "help", "init", "config", "update", "version", "workflow", "sessions"),
-        *("memories", "plugin", "mcp", "skill", "instruction", "lsp", "sandbox", "completion"),
-    ),
+    subcommands=words_of("""
+        app login help init config update version workflow sessions memories plugin mcp skill
+        instruction lsp sandbox completion"""),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-v", "--version", "--fleet", "--trust-folder", "-s", "--silent", "--enable-memory"),
-            *("--disable-client-telemetry", "--continue", "--allow-all-tools", "--allow-all-paths"),
-            *("--disallow-temp-dir", "--banner", "--screen-reader", "--plain-diff", "--share-gist"),
-            *("--disable-builtin-mcps", "--enable-all-github-mcp-tools", "--allow-all-urls"),
-            *("--allow-all-mcp-server-instructions", "--allow-all", "--yolo", "--autopilot"),
-            *("--plan", "--experimental", "--acp", "--remote", "--remote-export"),
-            *("--assisted-approval", "--no-custom-instructions", "--no-auto-update"),
-            *("--no-ask-user", "--no-color", "--no-experimental", "--no-bash-env", "--no-mouse"),
-            *("--no-remote", "--no-remote-export", "-h", "--help"),
-        ),
-        lists=(
-            *("--allow-tool", "--deny-tool", "--available-tools", "--excluded-tools"),
-            *("--secret-env-vars", "--allow-url", "--deny-url"),
-        ),
-        repeated=(
-            *("--add-dir", "--disable-mcp-server", "--enable-mcp-server", "--plugin-dir"),
-            *("--add-github-mcp-toolset", "--add-github-mcp-tool", "--additional-mcp-config"),
-        ),
+        switches=words_of("""
+            -v --version --fleet --trust-folder -s --silent --enable-memory
+            --disable-client-telemetry --continue --allow-all-tools --allow-all-paths
+            --disallow-temp-dir --banner --screen-reader --plain-diff --share-gist
+            --disable-builtin-mcps --enable-all-github-mcp-tools --allow-all-urls
+            --allow-all-mcp-server-instructions --allow-all --yolo --autopilot --plan
+            --experimental --acp --remote --remote-export --assisted-approval
+            --no-custom-instructions --no-auto-update --no-ask-user --no-color
+            --no-experimental --no-bash-env --no-mouse --no-remote --no-remote-export -h --help"""),
+        lists=words_of("""
+            --allow-tool --deny-tool --available-tools --excluded-tools --secret-env-vars
+            --allow-url --deny-url"""),
+        repeated=words_of("""
+            --add-dir --disable-mcp-server --enable-mcp-server --plugin-dir
+            --add-github-mcp-toolset --add-github-mcp-tool --additional-mcp-config"""),
         prompts=("-i", "--interactive", "-p", "--prompt"),
         once=("--attachment", "-n", "--name", "--share", "--share-gist"),
     ),
     prompt=("--interactive", "{prompt}"),
     # Read by letting it run `env` as a tool.
-    strip_env=(
-        *("COPILOT_CLI", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI_BINARY_VERSION"),
-        *("COPILOT_CLI_RESOLVED_DIST_DIR", "COPILOT_LOADER_PID"),
-    ),
+    strip_env=words_of("""
+        COPILOT_CLI COPILOT_AGENT_SESSION_ID COPILOT_CLI_BINARY_VERSION
+        COPILOT_CLI_RESOLVED_DIST_DIR COPILOT_LOADER_PID"""),
     exit_keys="/exit",
     # C-c takes all lines of a prompt. In the middle of a turn it ends the turn instead, and the
     # prompt stays: `exit_shown` then holds Enter back.

@@ -6,7 +6,7 @@ none of them up. `exit` and `quit` open a question before it leaves, so that the
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import Kind
+from knell.core.kind import Kind, words_of
 
 KIND = Kind(
     "crush",
@@ -16,10 +16,9 @@ KIND = Kind(
     # An id, or the beginning of its hash.
     resume=("--session", "{id}"),
     picks=("--session", "-s", "--continue", "-C"),
-    subcommands=(
-        *("run", "dirs", "projects", "update-providers", "logs", "logout", "schema", "login"),
-        *("stats", "session", "completion", "help"),
-    ),
+    subcommands=words_of("""
+        run dirs projects update-providers logs logout schema login stats session completion
+        help"""),
     flags=Flags(
         switches=("-d", "--debug", "-h", "--help", "-y", "--yolo", "-C", "--continue"),
         repeated=("--channels",),

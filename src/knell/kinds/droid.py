@@ -5,7 +5,7 @@ types to leave it.
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import Kind
+from knell.core.kind import Kind, words_of
 from knell.core.mcp_client import McpClient, started_document
 
 KIND = Kind(
@@ -16,16 +16,10 @@ KIND = Kind(
     packages=("@factory/cli",),
     resume=("--resume", "{id}"),
     picks=("--resume", "-r", "--last", "--fork"),
-    subcommands=(
-        *("resume", "exec", "daemon", "search", "find", "update", "mcp", "plugin", "computer"),
-        *("doctor", "help"),
-    ),
+    subcommands=words_of("resume exec daemon search find update mcp plugin computer doctor help"),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-v", "--version", "--last", "--use-spec", "--disable-builtin-skills", "-h"),
-            "--help",
-        ),
+        switches=words_of("-v --version --last --use-spec --disable-builtin-skills -h --help"),
         once=("-w", "--worktree", "--fork"),
     ),
     asks=(r"(?m)^Please login with your Factory account[^\n]*\n+> Login\n {2}Exit\s*\Z",),

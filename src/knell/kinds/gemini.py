@@ -12,7 +12,7 @@ from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
 from knell.core.hooks.entries import Hooks
 from knell.core.json_lines import records_of
-from knell.core.kind import UUID, Kind
+from knell.core.kind import UUID, Kind, words_of
 from knell.core.mcp_client import McpClient, reached_document
 from knell.core.stall.signs import Turn
 from knell.core.stall.turns import Record, objects
@@ -159,16 +159,13 @@ KIND = Kind(
     subcommands=("mcp", "extensions", "extension", "skills", "skill", "hooks", "hook", "gemma"),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-d", "--debug", "--skip-trust", "-s", "--sandbox", "-y", "--yolo", "--acp"),
-            *("--experimental-acp", "-l", "--list-extensions", "--list-sessions"),
-            *("--screen-reader", "--raw-output", "--accept-raw-output-risk", "-v", "--version"),
-            *("-h", "--help"),
-        ),
-        lists=(
-            *("--policy", "--admin-policy", "--allowed-mcp-server-names", "--allowed-tools"),
-            *("-e", "--extensions", "--include-directories"),
-        ),
+        switches=words_of("""
+            -d --debug --skip-trust -s --sandbox -y --yolo --acp --experimental-acp -l
+            --list-extensions --list-sessions --screen-reader --raw-output
+            --accept-raw-output-risk -v --version -h --help"""),
+        lists=words_of("""
+            --policy --admin-policy --allowed-mcp-server-names --allowed-tools -e --extensions
+            --include-directories"""),
         prompts=("-p", "--prompt", "-i", "--prompt-interactive"),
         once=("-w", "--worktree", "--session-file"),
     ),
@@ -211,10 +208,7 @@ KIND = Kind(
         below="/.gemini",
         home=".gemini",
         files=("settings.json",),
-        beats=(
-            *("BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "Notification"),
-            "PreCompress",
-        ),
+        beats=words_of("BeforeAgent BeforeTool AfterTool AfterAgent Notification PreCompress"),
         switches="settings.json",
         comments=True,
         milliseconds=True,

@@ -7,6 +7,7 @@ same keys.
 from typing import Any
 
 from knell.core.arguments import Flags
+from knell.core.kind import words_of
 from knell.core.mcp_client import McpClient, McpServer
 from knell.kinds.opencode import KIND as OPENCODE
 
@@ -26,27 +27,23 @@ KIND = OPENCODE._replace(
     packages=("@kilocode/cli",),
     child_env=("KILO_PID",),
     session_env="KILO_PID",
-    subcommands=(
-        *("completion", "acp", "mcp", "attach", "run", "debug", "auth", "providers", "agent"),
-        *("upgrade", "uninstall", "serve", "models", "stats", "export", "import", "github", "pr"),
-        *("session", "plugin", "plug", "db", "console", "cloud", "roll-call", "profile", "remote"),
-        *("daemon", "config", "worktree", "help"),
-    ),
+    subcommands=words_of("""
+        completion acp mcp attach run debug auth providers agent upgrade uninstall serve models
+        stats export import github pr session plugin plug db console cloud roll-call profile
+        remote daemon config worktree help"""),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-h", "--help", "-v", "--version", "--print-logs", "--pure", "--mdns", "--fork"),
-            *("-c", "--continue", "--cloud-fork", "--auto", "--mini", "--no-replay"),
-        ),
+        switches=words_of("""
+            -h --help -v --version --print-logs --pure --mdns --fork -c --continue --cloud-fork
+            --auto --mini --no-replay"""),
         lists=("--cors",),
         prompts=("--prompt",),
         once=("--fork", "--cloud-fork", "--worktree"),
     ),
     # Read by letting it run `env` as a tool. It sets OPENCODE as well.
-    strip_env=(
-        *("KILO", "KILO_PID", "KILO_RUN_ID", "KILO_PROCESS_ROLE", "KILOCODE_FEATURE", "OPENCODE"),
-        *("KILOCODE_VERSION", "KILO_BACKGROUND_PROCESS_PORTS", "KILO_TREE_SITTER_WASM_DIR"),
-    ),
+    strip_env=words_of("""
+        KILO KILO_PID KILO_RUN_ID KILO_PROCESS_ROLE KILOCODE_FEATURE OPENCODE KILOCODE_VERSION
+        KILO_BACKGROUND_PROCESS_PORTS KILO_TREE_SITTER_WASM_DIR"""),
     root_env=(("XDG_DATA_HOME", "/kilo"),),
     root="{home}/.local/share/kilo",
     conversation=("kilo.db",),

@@ -4,7 +4,7 @@
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import UUID, Kind
+from knell.core.kind import UUID, Kind, words_of
 from knell.core.mcp_client import McpClient, started_document
 
 
@@ -30,11 +30,9 @@ KIND = Kind(
     subcommands=("login", "logout", "term", "acp", "info", "export", "mcp", "plugin", "vis", "web"),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-V", "--version", "--verbose", "--debug", "-C", "--continue", "--thinking"),
-            *("--no-thinking", "-y", "--yolo", "--yes", "--plan", "--afk", "--print", "--acp"),
-            *("--wire", "--final-message-only", "--quiet", "-h", "--help"),
-        ),
+        switches=words_of("""
+            -V --version --verbose --debug -C --continue --thinking --no-thinking -y --yolo
+            --yes --plan --afk --print --acp --wire --final-message-only --quiet -h --help"""),
         repeated=("--add-dir", "--mcp-config-file", "--mcp-config", "--skills-dir"),
         prompts=("-p", "-c", "--prompt", "--command"),
     ),

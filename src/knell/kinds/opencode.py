@@ -6,7 +6,7 @@ from typing import Any
 
 from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
-from knell.core.kind import Database, Kind
+from knell.core.kind import Database, Kind, words_of
 from knell.core.mcp_client import McpClient, McpServer, bearer
 from knell.core.serving import Serving
 from knell.core.stall.signs import Turn
@@ -32,11 +32,9 @@ def turn(records: Sequence[Record]) -> Turn:
 # -- how it tells its conversation ----------------------------------------------------------------
 
 CONFIG, TUI_CONFIG = "OPENCODE_CONFIG_CONTENT", "OPENCODE_TUI_CONFIG"
-SUBCOMMANDS = (
-    *("completion", "acp", "mcp", "debug", "providers", "auth", "agent", "upgrade", "uninstall"),
-    *("serve", "web", "models", "stats", "export", "import", "github", "session", "plugin"),
-    *("plug", "db"),
-)
+SUBCOMMANDS = words_of("""
+    completion acp mcp debug providers auth agent upgrade uninstall serve web models stats
+    export import github session plugin plug db""")
 
 
 def tell(start: TellRequest) -> Telling:
@@ -116,11 +114,9 @@ KIND = Kind(
     picks=("--session", "-s", "--continue", "-c"),
     # As `--help` and `run --help` list them.
     flags=Flags(
-        switches=(
-            *("-h", "--help", "-v", "--version", "--print-logs", "--pure", "--mdns", "--fork"),
-            *("-c", "--continue", "--auto", "--mini", "--no-replay", "--share", "--thinking"),
-            *("-i", "--interactive"),
-        ),
+        switches=words_of("""
+            -h --help -v --version --print-logs --pure --mdns --fork -c --continue --auto
+            --mini --no-replay --share --thinking -i --interactive"""),
         lists=("--cors", "-f", "--file"),
         prompts=("--prompt",),
         once=("-f", "--file", "--fork", "--share", "--title", "--command"),
@@ -130,10 +126,9 @@ KIND = Kind(
         # Of words with a space in them it sends the quotes, too.
         resume=("run", "--session", "{id}", "{args}", "--", "{words}"),
         words=("run",),
-        only=(
-            *("--format", "--dir", "--port", "--variant", "--thinking", "-i", "--interactive"),
-            *("--attach", "-p", "--password", "-u", "--username"),
-        ),
+        only=words_of("""
+            --format --dir --port --variant --thinking -i --interactive --attach -p --password
+            -u --username"""),
     ),
     # Works in the middle of a turn too.
     exit_keys="/exit",

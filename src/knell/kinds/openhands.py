@@ -4,7 +4,7 @@ Its tools run in a tmux server of its own, which outlives it and which all its s
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import Helper, Kind
+from knell.core.kind import Helper, Kind, words_of
 from knell.core.mcp_client import McpClient, started_document
 
 KIND = Kind(
@@ -18,11 +18,9 @@ KIND = Kind(
     subcommands=("acp", "serve", "web", "mcp", "cloud", "login", "logout", "view"),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-h", "--help", "--version", "-v", "--last", "--headless", "--json"),
-            *("--always-approve", "--yolo", "--llm-approve", "--exit-without-confirmation"),
-            "--override-with-envs",
-        ),
+        switches=words_of("""
+            -h --help --version -v --last --headless --json --always-approve --yolo
+            --llm-approve --exit-without-confirmation --override-with-envs"""),
         prompts=("-t", "--task"),
         once=("-f", "--file"),
     ),

@@ -4,7 +4,7 @@ Two node processes: a launcher and its child.
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import UUID, Kind
+from knell.core.kind import UUID, Kind, words_of
 from knell.core.mcp_client import McpClient, json_option, started_document
 from knell.kinds.claude import dashed
 
@@ -26,18 +26,14 @@ KIND = Kind(
     subcommands=("mcp", "extensions", "auth", "hooks", "hook", "channel", "review"),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("--telemetry", "--telemetry-log-prompts", "-d", "--debug", "--bare"),
-            *("--chat-recording", "-s", "--sandbox", "-y", "--yolo", "--checkpointing", "--acp"),
-            *("--experimental-lsp", "-l", "--list-extensions", "--openai-logging"),
-            *("--screen-reader", "-c", "--continue", "--include-partial-messages", "-v"),
-            *("--version", "-h", "--help"),
-        ),
-        lists=(
-            *("--allowed-mcp-server-names", "--allowed-tools", "-e", "--extensions"),
-            *("--core-tools", "--include-directories", "--add-dir", "--exclude-tools"),
-            "--disabled-slash-commands",
-        ),
+        switches=words_of("""
+            --telemetry --telemetry-log-prompts -d --debug --bare --chat-recording -s --sandbox
+            -y --yolo --checkpointing --acp --experimental-lsp -l --list-extensions
+            --openai-logging --screen-reader -c --continue --include-partial-messages -v
+            --version -h --help"""),
+        lists=words_of("""
+            --allowed-mcp-server-names --allowed-tools -e --extensions --core-tools
+            --include-directories --add-dir --exclude-tools --disabled-slash-commands"""),
         prompts=("-p", "--prompt", "-i", "--prompt-interactive"),
     ),
     prompt=("--prompt-interactive", "{prompt}"),

@@ -5,7 +5,7 @@ A native program, and its app server in a process group of its own, which ends w
 
 from knell.core.arguments import Flags
 from knell.core.environment import TOKEN
-from knell.core.kind import UUID, Kind
+from knell.core.kind import UUID, Kind, words_of
 from knell.core.mcp_client import McpClient, McpServer
 
 
@@ -33,10 +33,9 @@ KIND = Kind(
     subcommands=("mcp", "help", "update"),
     # As `--help` lists them.
     flags=Flags(
-        switches=(
-            *("-v", "--version", "-c", "--continue", "--setup", "--auto-approve", "--yolo"),
-            *("--smart-approve", "--trust", "--check-upgrade", "-h", "--help"),
-        ),
+        switches=words_of("""
+            -v --version -c --continue --setup --auto-approve --yolo --smart-approve --trust
+            --check-upgrade -h --help"""),
         repeated=("--enabled-tools", "--disabled-tools", "--add-dir"),
         prompts=("-p", "--prompt"),
         once=("--worktree", "--prompt-file"),

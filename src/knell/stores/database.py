@@ -106,9 +106,7 @@ def _make_private(path: str) -> None:
         raise _failed(*_SQLITE[sqlite3.SQLITE_NOTADB], path, "")
     if found.st_mode & 0o077 and found.st_uid == os.geteuid():
         for name in (path, path + "-wal", path + "-shm"):
-            with suppress(
-                FileNotFoundError
-            ):  # whoever closes the database last deletes two of them
+            with suppress(FileNotFoundError):  # who closes the database last deletes two of them
                 os.chmod(name, 0o600)
 
 
@@ -214,13 +212,9 @@ _SQLITE = {
     ),
 }
 _OTHERWISE = ("the database {path} is not as knell left it ({error})", REPAIR)
-_SYSTEM = {
-    errno.ENOSPC: _ROOM,
-    errno.EDQUOT: _ROOM,
-    errno.EACCES: _WRITABLE,
-    errno.EPERM: _WRITABLE,
-    errno.EROFS: _WRITABLE,
-}
+_SYSTEM = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM) | dict.fromkeys(
+    (errno.EACCES, errno.EPERM, errno.EROFS), _WRITABLE
+)
 
 
 def store_failure(path: str, error: Exception) -> StoreFailed:

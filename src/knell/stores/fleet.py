@@ -24,7 +24,7 @@ class SqliteFleet(Part):
     def join(self, epoch: str) -> None:
         """A new epoch begins: what is published from now on is numbered from here."""
         with self._file.writing(FULL):
-            event, receipt = self._newest("events"), self._newest("fleet_outbox")
+            event, receipt = self.newest()
             starts = {"start_event": event, "start_receipt": receipt}
             self._file.put("fleet_link", {"one": 1}, epoch=epoch, **starts)
 
@@ -51,13 +51,10 @@ class SqliteFleet(Part):
 
     # -- what is published ---------------------------------------------------------------------
 
-    def newest_event(self) -> int:
+    def newest(self) -> tuple[int, int]:
+        """The numbers of the last event and of the last receipt to publish."""
         with self._file.reading():
-            return self._newest("events")
-
-    def newest_outgoing(self) -> int:
-        with self._file.reading():
-            return self._newest("fleet_outbox")
+            return self._newest("events"), self._newest("fleet_outbox")
 
     def _newest(self, table: str) -> int:
         """The highest number that the table ever gave."""
@@ -97,13 +94,9 @@ class SqliteFleet(Part):
         nothing."""
         with self._file.writing(FULL):
             known = self.order(id)
-            if known is None:
-                at = self._file.now()
-                self._file.insert(
-                    "fleet_orders", id=id, at=at, body=body, state=state, answer=answer
-                )
-            elif known.state == "taken":
-                self._file.update("fleet_orders", {"id": id}, state=state, answer=answer)
+            if known is None or known.state == "taken":
+                first = {} if known else {"at": self._file.now(), "body": body}
+                self._file.put("fleet_orders", {"id": id}, state=state, answer=answer, **first)
 
 
 def _order_from(row: records.Row) -> StoredOrder:

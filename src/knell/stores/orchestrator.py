@@ -17,14 +17,11 @@ _TASKS = """
            ifnull(error_message, '')
     FROM orchestrator_task"""
 # Also the task that it was started for, unless another live agent has taken that over.
-_TASKS_OF = (
-    _TASKS
-    + """
+_TASKS_OF = f"""{_TASKS}
     WHERE assigned_agent = :agent
         OR (task_id = :task AND NOT EXISTS (
             SELECT 1 FROM instances WHERE agent = assigned_agent AND agent != :agent))
     ORDER BY rowid"""
-)
 _FAIL = """
     UPDATE orchestrator_task
     SET status = :now, completed_at = datetime(:at), error_message = :why

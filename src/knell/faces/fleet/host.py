@@ -67,7 +67,7 @@ class ThisHost:
         self.store.note_contact(clock.up, clock.boot, latest)
 
     def newest(self) -> tuple[int, int]:
-        return self.store.newest_event(), self.store.newest_outgoing()
+        return self.store.newest()
 
     def views(self) -> list[dict[str, Any]]:
         return [view.to_json() for view in self.knell.list() if view.run]

@@ -80,7 +80,7 @@ class TopApp(App[None]):
     def _show(self, scene: TopScene | None, trouble: str) -> None:
         self._from_thread(self.board.show, scene, trouble)
 
-    def _from_thread(self, call: Callable[..., None], *args: object) -> None:
+    def _from_thread(self, call: Callable[..., object], *args: object) -> None:
         if self.is_running:
             self.call_from_thread(call, *args)
 
@@ -194,16 +194,13 @@ class TopApp(App[None]):
                 if far:
                     found = pages.far_page(key, knell, far, readonly=readonly)
                 else:
-                    found = lines(knell, one)
+                    found = lines(knell, one.name)
             except KnellError as error:
                 found = [str(error), error.hint]
             name = printable(f"{one.name}@{one.host}" if far else one.name)
-            self._from_thread(self.open_page, Page(f"{name}: {title}", found))
+            self._from_thread(self.push_screen, Page(f"{name}: {title}", found))
 
         self._in_thread(read)
-
-    def open_page(self, page: Page) -> None:
-        self.push_screen(page)
 
     def action_attach(self) -> None:
         """Gives the terminal to the agent's pane until the person comes back."""

@@ -72,14 +72,11 @@ class Board(Vertical):
 
     def show_far(self) -> None:
         """Something is new of other hosts, or nothing comes from them any more."""
-        self._draw_fleet_trouble()
-        self.draw()
-
-    def _draw_fleet_trouble(self) -> None:
         sentence = self.far.look.sentence if self.far else ""
         said = self.query_one("#fleet", Static)
         said.update(printable(sentence))
         said.display = bool(sentence)
+        self.draw()
 
     def draw(self) -> None:
         """Everything, after a look, another filter or another size of the terminal."""
@@ -88,15 +85,18 @@ class Board(Vertical):
             return
         self.set_class(self.size.height < SHORT, "short")
         self.set_class(self.size.height < TINY, "tiny")
-        views = [v for v in rows.ordered(self._local()) if rows.matches(v, self.words, self.own)]
-        ended = [one for one in self._ended() if rows.matches(one.view, self.words, self.own)]
+        own, words = self.own, self.words
+        local = rows.ordered(view._replace(host=own) for view in scene.now.agents)
+        views = [view for view in local if rows.matches(view, words, own)]
+        past = [one._replace(view=one.view._replace(host=own)) for one in scene.ended]
+        ended = [one for one in past if rows.matches(one.view, words, own)]
         shown = [*(rows.aged(view, self.elapsed()) for view in views), *(one.view for one in ended)]
-        shown += self.far.measured(self.words) if self.far else []
+        shown += self.far.measured(words) if self.far else []
         wanted = self.far.columns if self.far else rows.COLUMNS
         self.form = rows.layout(shown, max(20, self.size.width - 4), wanted)
         make: Lines = {rows.key_of(view): partial(self.live_row, view) for view in views}
         make |= {rows.key_of(one.view): partial(rows.ended_row, one, self.form) for one in ended}
-        make = self.far.lines(views, make, self.form, self.words) if self.far else make
+        make = self.far.lines(views, make, self.form, words) if self.far else make
         self.table.show(self.form.titles, tuple(make), lambda key: make[key]())
         self._draw_head(sum(not key.startswith(HEAD) for key in make))
         self._draw_detail(scene)
@@ -107,16 +107,6 @@ class Board(Vertical):
     def own(self) -> str:
         """The name of this host, where hosts are shown."""
         return self.far.look.own if self.far else ""
-
-    def _local(self) -> list[AgentView]:
-        agents = self.scene.now.agents if self.scene else ()
-        return [view._replace(host=self.own) for view in agents] if self.far else [*agents]
-
-    def _ended(self) -> list[rows.EndedAgent]:
-        ended = self.scene.ended if self.scene else ()
-        if not self.far:
-            return [*ended]
-        return [one._replace(view=one.view._replace(host=self.own)) for one in ended]
 
     def live_row(self, view: AgentView) -> rows.TopRow:
         """As it is at this moment: its ages grow between two looks."""

@@ -31,22 +31,22 @@ class AgentDetail(Horizontal):
 
     def tell(self, title: str, lines: Sequence[str]) -> None:
         """What is known without looking: of another host, or of an agent there."""
+        self._say(title, lines, ())
+
+    def _say(self, title: str, why: Sequence[str], tree: Sequence[str]) -> None:
         self.border_title = title
-        self.query_one("#why", Static).update("\n".join(lines), layout=False)
-        self.query_one("#tree", Static).update("", layout=False)
+        self.query_one("#why", Static).update("\n".join(why), layout=False)
+        self.query_one("#tree", Static).update("\n".join(tree), layout=False)
 
     def show(self, view: AgentView | None, focus: Focus | None) -> None:
         """`focus` may be of the agent that was under the cursor before."""
         same = focus if view and focus and focus.run == view.run else None
-        self.border_title = printable(view.name) if view else ""
         why = list(_why(view, same)) if view else list(NOBODY)
         room = max(1, self.size.height - len(why) - 1)
         screen = [line for line in (same.screen if same else ()) if line.strip()][-room:]
         lines = [*why, *(["SCREEN", *map(printable, screen)] if screen else [])]
-        self.query_one("#why", Static).update("\n".join(lines), layout=False)
-        tree = same.tree if same else ()
-        lines = ["TREE", *tree] if tree else []
-        self.query_one("#tree", Static).update("\n".join(lines), layout=False)
+        tree = ["TREE", *same.tree] if same and same.tree else []
+        self._say(printable(view.name) if view else "", lines, tree)
 
 
 def _why(view: AgentView, focus: Focus | None) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,7 +19,6 @@ from knell.faces.far.deeds import NOT_FAR
 from knell.faces.web import acts, endpoints, far
 from knell.faces.web.far import FarNews
 from knell.faces.web.feed import WebFeed
-from knell.faces.web.files import page_files
 from knell.faces.web.options import WebNames, WebOptions
 from knell.faces.web.sessions import WebSessions
 from knell.faces.web.streams import Streams, message
@@ -26,7 +26,20 @@ from knell.faces.work import Work
 
 MISSED = 1000  # events that a stream brings after a cut; with more, the browser starts afresh
 COOKIE_SECONDS = 30 * 86400
+PAGE_KINDS = {
+    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
+}  # fmt: skip
 Said = dict[str, Any]
+
+
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Every file of the page by its path, with its kind: nothing else can be asked for."""
+    folder = Path(__file__).with_name("page")
+    return {
+        file.relative_to(folder).as_posix(): (file.read_bytes(), PAGE_KINDS[file.suffix])
+        for file in folder.rglob("*")
+        if file.suffix in PAGE_KINDS
+    }
 
 
 class WebApp:
@@ -230,7 +243,10 @@ class WebApp:
         except KnellError as error:
             status = 400 if isinstance(error, AskerError) else 503
             return error_answer(status, error.code, str(error), error.hint)
-        return found if isinstance(found, Response) else json_answer(found)
+        if isinstance(found, Response):
+            return found
+        # A value that JSON has no type for is written as text, as in the audit trail.
+        return Response(json.dumps(found, default=str), media_type="application/json")
 
     async def _in_thread(self, call: Callable[[Knell], Any]) -> Any:
         """A deed goes on when the browser that asked for it is closed."""
@@ -252,11 +268,6 @@ class WebApp:
         self.streams.end()
         for look in self._looks:
             look.stop()
-
-
-def json_answer(found: Any) -> Response:
-    """A value that JSON has no type for is written as text, as in the audit trail."""
-    return Response(json.dumps(found, default=str), media_type="application/json")
 
 
 def error_answer(status: int, code: str, text: str, hint: str = "") -> Response:

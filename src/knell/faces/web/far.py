@@ -41,7 +41,8 @@ class FarNews:
         news: Json = {}
         if scene is not before:
             self._scene, known = scene, self._rows
-            self._rows = rows_json(scene)
+            views = (*scene.picture.agents, *scene.ended)
+            self._rows = {far_key(view): row_json(view, scene) for view in views}
             if rows := [row for key, row in self._rows.items() if known.get(key) != row]:
                 news["rows"] = rows
             if gone := [key for key in known if key not in self._rows]:
@@ -86,11 +87,6 @@ class FarNews:
             if (view.name, view.host) == (target.what, target.host):
                 return view
         raise NoSuchAgent(name)
-
-
-def rows_json(scene: FarScene) -> dict[str, Json]:
-    views = (*scene.picture.agents, *scene.ended)
-    return {far_key(view): row_json(view, scene) for view in views}
 
 
 def row_json(view: AgentView, scene: FarScene) -> Json:

@@ -98,13 +98,13 @@ class WebFeed(LookThread):
 def told_changes(before: Snapshot, changes: Changes) -> dict[str, Any]:
     """Only what a browser does not have yet."""
     now = changes.snapshot
-    told: dict[str, Any] = {}
-    if changes.rows:
-        told["rows"] = [view.to_json() for view in changes.rows]
-    if changes.gone:
-        told["gone"] = list(changes.gone)
-    if changes.events:
-        told["events"] = [event._asdict() for event in changes.events]
+    found: dict[str, Any] = {
+        "rows": [view.to_json() for view in changes.rows],
+        "gone": list(changes.gone),
+        "events": [event._asdict() for event in changes.events],
+        "ages": corrected_ages(before, now),
+    }
+    told = {what: items for what, items in found.items() if items}
     for name in ("states", "outcomes", "runs_bytes", "interrupted"):
         if getattr(before, name) != getattr(now, name):
             told[name] = getattr(now, name)
@@ -112,8 +112,6 @@ def told_changes(before: Snapshot, changes: Changes) -> dict[str, Any]:
         told["watch"] = now.watch._asdict() if now.watch else None
     if before.orphans != now.orphans:
         told["orphans"] = processes_json(now.orphans)
-    if ages := corrected_ages(before, now):
-        told["ages"] = ages
     return told
 
 

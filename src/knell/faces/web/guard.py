@@ -87,7 +87,10 @@ class WebGuard:
                 return HttpTrouble(415, "not_json", "a request's body must be application/json")
         if path == ENTRANCE or not path.startswith("/api/"):
             return None
-        return self._unknown(headers, writes=method == "POST") or self._locked(method, path)
+        trouble = self._unknown(headers, writes=method == "POST")
+        if trouble is None and method == "POST" and self._readonly and path not in ALWAYS:
+            return HttpTrouble(403, "read_only", "knell web was started with --readonly")
+        return trouble
 
     def _unknown(self, headers: dict[str, str], *, writes: bool) -> HttpTrouble | None:
         """Unless a session asks. A cookie is sent by itself: the page that asks must be ours."""
@@ -96,11 +99,6 @@ class WebGuard:
         if not self._sessions.knows(self._cookie(headers)):
             return HttpTrouble(401, "no_session", "open the address that knell web printed")
         return FOREIGN if writes and "origin" not in headers else None
-
-    def _locked(self, method: str, path: str) -> HttpTrouble | None:
-        if method == "POST" and self._readonly and path not in ALWAYS:
-            return HttpTrouble(403, "read_only", "knell web was started with --readonly")
-        return None
 
     def _cookie(self, headers: dict[str, str]) -> str:
         try:

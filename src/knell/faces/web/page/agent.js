@@ -12,7 +12,7 @@ import { quiet, state, tone } from "./store.js";
 const AGAIN = 3; // seconds between two looks
 const EVENTS = 12;
 
-/** What stands at the top of an agent's page. @param {string} name */
+/** What stands at the top of an agent's page, and `draw`, which says it. @param {string} name */
 export function headOf(name) {
   const word = h("span", { class: "verdict" });
   const age = h("span", { class: "age" });
@@ -22,7 +22,12 @@ export function headOf(name) {
   const deeds = h("div", { class: "deeds" });
   const head = h("header", {}, h("i", { class: "dot" }), h("h1", {}, name), word, age);
   const top = h("section", { class: "card large" }, head, why, note, tags, deeds);
-  return { top, word, age, why, note, tags, deeds };
+  return { top, age, why, note, deeds, draw: (/** @type {any} */ now) => {
+    top.className = `card large is-${tone(now)}`;
+    say(word, verdictWord(now));
+    say(why, now.state === "ended" ? endedBy(now) : now.why);
+    fill(tags, [now.tag, now.role, now.task, now.worktree, now.team], () => chips(now));
+  } };
 }
 
 /** @param {Element} top @param {Element} body */
@@ -37,7 +42,7 @@ export function agentPage(name) {
   let story = null;
   let asked = 0;
   let over = false;
-  const { top, word, age, why, tags, deeds } = headOf(name);
+  const { top, age, why, deeds, draw: drawHead } = headOf(name);
   const day = h("section", { class: "card", "aria-label": "The last 24 hours" });
   const evidence = h("section", { class: "card", "aria-label": "Evidence" });
   const screen = h("section", { class: "card", "aria-label": "Last screen" });
@@ -69,31 +74,22 @@ export function agentPage(name) {
     const now = row();
     if (!now) return;
     body.hidden = !story;
-    top.className = `card large is-${tone(now)}`;
-    say(word, verdictWord(now));
+    drawHead(now);
     const ended = now.state === "ended";
-    say(why, ended ? endedBy(now) : now.why);
-    fill(tags, [now.tag, now.role, now.task, now.worktree], () => chips(now));
     const wanted = state.readonly || !now.run ? []
       : ended ? ["resume", "restart", "cleanup"] : ["stop", "kill", "ask", "restart"];
     fill(deeds, [wanted, now.run], () => [...deedButtons(row, wanted), ended
       ? h("a", { class: "ghost button", href: `#/receipts/${encodeURIComponent(now.run)}` }, "Receipt")
       : null]);
     tick();
-    if (!story) return;
-    drawDay(now);
-    drawParts(now);
-  }
-
-  /** @param {any} now */
-  function drawDay(now) {
-    wantLine(now.run, (line) => fill(day, [line, now.ended_at], () => [h("h2", {}, "Last 24 hours"),
-      ribbon(line, { endedAt: now.ended_at }), legend(), graph(line, "cpu_percent"),
-      graph(line, "memory_mb")]));
+    if (story) drawParts(now);
   }
 
   /** @param {any} now */
   function drawParts(now) {
+    wantLine(now.run, (line) => fill(day, [line, now.ended_at], () => [h("h2", {}, "Last 24 hours"),
+      ribbon(line, { endedAt: now.ended_at }), legend(), graph(line, "cpu_percent"),
+      graph(line, "memory_mb")]));
     const verdict = story.verdict ?? {};
     evidence.hidden = !verdict.evidence && !verdict.error;
     fill(evidence, [verdict.evidence, verdict.error], () => [h("h2", {}, "Why"),

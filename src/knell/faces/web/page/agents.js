@@ -1,7 +1,7 @@
 // The page of all agents: cards or a table, by team; those that need somebody come first.
 
 import { fill, h, keyed, say } from "./dom.js";
-import { onSelection, selectionBar } from "./selection.js";
+import { selectionBar } from "./selection.js";
 import { card, tableRow } from "./card.js";
 import { counted, size } from "./words.js";
 import { byHost, seenWords } from "./fleet.js";
@@ -20,13 +20,7 @@ function matches(row) {
 
 /** @param {any[]} rows */
 function byTeam(rows) {
-  /** @type {Map<string, any[]>} */
-  const teams = new Map();
-  for (const row of rows) {
-    if (!teams.has(row.team)) teams.set(row.team, []);
-    teams.get(row.team)?.push(row);
-  }
-  return [...teams].map(([team, members]) => ({ key: `team ${team}`, title: team && `Team ${team}`,
+  return [...Map.groupBy(rows, (row) => row.team)].map(([team, members]) => ({ key: `team ${team}`, title: team && `Team ${team}`,
     label: team ? `Team ${team}` : "Agents", host: "", members }));
 }
 
@@ -81,13 +75,12 @@ export function agentsPage() {
     return ["No agent runs. Start one: ", h("code", {}, "knell spawn claude")];
   }
 
-  const stop = onSelection(update);
-  return { node, update, leave: stop, tick: () => tick(node) };
-}
+  /** Ages grow between two looks. */
+  function tick() {
+    for (const one of node.querySelectorAll("[data-ticks]")) /** @type {any} */ (one).tick();
+  }
 
-/** Ages grow between two looks. @param {Element} node */
-function tick(node) {
-  for (const one of node.querySelectorAll("[data-ticks]")) /** @type {any} */ (one).tick();
+  return { node, update, tick };
 }
 
 /** @param {any[]} live @param {number} shown */

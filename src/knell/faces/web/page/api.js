@@ -19,8 +19,7 @@ export class ApiError extends Error {
  * @param {Record<string, string | number>} [query]
  */
 export async function get(path, query = {}) {
-  const text = new URLSearchParams(
-    Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+  const text = String(new URLSearchParams(/** @type {any} */ (query)));
   return answer(await fetch(text ? `${path}?${text}` : path));
 }
 
@@ -31,6 +30,22 @@ export async function get(path, query = {}) {
 export async function post(path, body) {
   return answer(await fetch(path, {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }));
+}
+
+/**
+ * What a page does after each change: it asks again where something is new. What fails is not said
+ * here: the banner says that the server is away.
+ * @param {() => unknown} newest
+ * @param {() => Promise<void>} load
+ */
+export function asking(newest, load) {
+  /** @type {unknown} */
+  let seen;
+  return () => {
+    const now = newest();
+    if (now !== seen) load().catch(() => {});
+    seen = now;
+  };
 }
 
 /** @param {Response} response */

@@ -28,10 +28,7 @@ export function set(node, props) {
  * @returns {HTMLElement}
  */
 export function h(tag, props = {}, ...children) {
-  const node = document.createElement(tag);
-  set(node, props);
-  node.append(...children.flat().filter((one) => one || one === 0).map(asNode));
-  return node;
+  return built(document.createElement(tag), props, children.flat());
 }
 
 /**
@@ -42,15 +39,25 @@ export function h(tag, props = {}, ...children) {
  * @returns {SVGElement}
  */
 export function svg(tag, props = {}, ...children) {
-  const node = document.createElementNS(SVG, tag);
+  return built(document.createElementNS(SVG, tag), props, children);
+}
+
+/**
+ * @template {Element} T
+ * @param {T} node
+ * @param {Record<string, any>} props
+ * @param {Child[]} children
+ */
+function built(node, props, children) {
   set(node, props);
-  node.append(...children.filter((one) => one || one === 0).map(asNode));
+  node.append(...shown(children));
   return node;
 }
 
-/** @param {any} child */
-function asNode(child) {
-  return child instanceof Node ? child : document.createTextNode(String(child));
+/** Nodes, and texts, which become text nodes. @param {Child[]} children */
+function shown(children) {
+  return children.filter((one) => one || one === 0)
+    .map((one) => (one instanceof Node ? one : String(one)));
 }
 
 /**
@@ -74,8 +81,7 @@ export function say(node, text) {
  */
 export function keyed(parent, items, key, make) {
   /** @type {Map<string, any>} */
-  const known = new Map();
-  for (const node of [...parent.children]) known.set(/** @type {any} */ (node).knellKey, node);
+  const known = new Map([...parent.children].map((/** @type {any} */ node) => [node.knellKey, node]));
   const wanted = new Set(items.map(key));
   for (const [name, node] of known) if (!wanted.has(name)) node.remove();
   // An element that is moved loses the focus: so only those are moved that must be.
@@ -105,7 +111,7 @@ export function fill(node, signature, make) {
   const text = JSON.stringify(signature);
   if (node.knellSignature === text) return;
   node.knellSignature = text;
-  node.replaceChildren(...make().filter((one) => one || one === 0).map(asNode));
+  node.replaceChildren(...shown(make()));
 }
 
 /** Terms and what each says; what says nothing is left out. @param {[string, any][]} pairs */

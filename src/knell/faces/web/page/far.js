@@ -3,12 +3,12 @@
 import { factList, fill, h, say } from "./dom.js";
 import { headOf, pageOf } from "./agent.js";
 import { ApiError, get, post } from "./api.js";
-import { chips, place, verdictWord } from "./card.js";
+import { place } from "./card.js";
 import { fullName, pendingWords, seenWords } from "./fleet.js";
 import { deedButtons } from "./question.js";
 import { receiptCard } from "./receipts.js";
-import { state, tone } from "./store.js";
-import { ago, endedBy, time } from "./words.js";
+import { state } from "./store.js";
+import { ago, time } from "./words.js";
 
 /** @param {string} name as in luna@build-7 */
 export function farPage(name) {
@@ -16,7 +16,7 @@ export function farPage(name) {
   let receipt = /** @type {any} */ (null);
   let unproven = ""; // why the receipt that is there is not shown
   let over = false;
-  const { top, word, age, why, note, tags, deeds } = headOf(name);
+  const { top, age, why, note, deeds, draw: drawHead } = headOf(name);
   const facts = h("section", { class: "card", "aria-label": "Facts" });
   const said = h("section", { class: "card", "aria-label": "What its host says", hidden: true });
   const proof = h("section", { "aria-label": "Receipt" });
@@ -49,11 +49,8 @@ export function farPage(name) {
       return;
     }
     const ended = now.state === "ended";
-    top.className = `card large is-${tone(now)}`;
-    say(word, verdictWord(now));
-    say(why, ended ? endedBy(now) : now.why);
+    drawHead(now);
     say(note, pendingWords(now) || now.note);
-    fill(tags, [now.tag, now.role, now.task, now.worktree, now.team], () => chips(now));
     const wanted = state.readonly ? [] : ended ? ["resume", "restart", "cleanup"]
       : ["stop", "kill", "restart"];
     fill(deeds, [wanted, now.run], () => [...deedButtons(row, wanted), ...asking(now)]);

@@ -74,13 +74,9 @@ export const fullName = (row) => (row.far ? `${row.name}@${row.host}` : row.name
  * @param {boolean} all
  */
 export function byHost(fleet, rows, all) {
-  /** @type {Map<string, any[]>} */
-  const found = new Map([[fleet.host, []]]);
+  const found = Map.groupBy(rows, (row) => /** @type {string} */ (row.far ? row.host : fleet.host));
   const known = all ? [...fleet.hosts.values()].filter((host) => host.state !== "left") : [];
-  const names = new Set([...known.map((host) => host.name),
-    ...rows.filter((row) => row.far).map((row) => row.host)]);
-  for (const name of [...names].sort()) if (!found.has(name)) found.set(name, []);
-  for (const row of rows) found.get(row.far ? row.host : fleet.host)?.push(row);
-  return [...found].map(([host, members]) => ({ key: `host ${host}`, title: host,
-    label: `Host ${host}`, host, members }));
+  const names = [...found.keys(), ...known.map((host) => host.name)].sort();
+  return [...new Set([fleet.host, ...names])].map((host) => ({ key: `host ${host}`, title: host,
+    label: `Host ${host}`, host, members: found.get(host) ?? [] }));
 }

@@ -34,10 +34,8 @@ function heard(told) {
 function picture() {
   return {
     full: true, agents: [...state.agents.values()].map((row) => ({ ...row, quiet_s: quiet(row) })),
-    ended: state.ended, orphans: state.orphans,
-    watch: state.watch, outcomes: state.outcomes, interrupted: state.interrupted,
-    runs_bytes: state.runsBytes, last_event: state.lastEvent, trouble: state.trouble,
-    host: state.host, ...(state.fleet ? { fleet: wholeFleet(state.fleet) } : {}),
+    ended: state.ended, orphans: state.orphans, watch: state.watch, runs_bytes: state.runsBytes,
+    last_event: state.lastEvent, trouble: state.trouble, ...(state.fleet ? { fleet: wholeFleet(state.fleet) } : {}),
   };
 }
 

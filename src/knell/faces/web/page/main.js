@@ -1,6 +1,6 @@
 // Starts the page: lets the browser in, follows what happens, and shows the page that is asked for.
 
-import { h, keyed, say } from "./dom.js";
+import { h, keyed, say, set } from "./dom.js";
 import { get, post } from "./api.js";
 import { doing, onChange, ordered, state } from "./store.js";
 import { follow, tellEntered } from "./live.js";
@@ -41,9 +41,7 @@ function route() {
   shown = word === "agent" && tail ? one(tail) : PAGES[name].open(tail);
   main.replaceChildren(shown.node);
   for (const link of document.querySelectorAll("#nav a")) {
-    const here = link.getAttribute("href") === `#/${name}`;
-    if (here) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    set(link, { "aria-current": link.getAttribute("href") === `#/${name}` ? "page" : null });
   }
   document.title = `${word === "agent" ? tail : PAGES[name].title} · knell`;
   window.scrollTo(0, 0);
@@ -77,15 +75,17 @@ async function hasEntered(token) {
   return true;
 }
 
+const count = h("span", { class: "count", hidden: true, title: "agents that need attention" });
+const chip = h("span", { class: "chip", id: "readonly", hidden: true }, "read-only");
+
 function buildNav() {
   const nav = /** @type {HTMLElement} */ (document.getElementById("nav"));
   for (const [name, { title }] of Object.entries(PAGES)) {
-    const count = h("span", { class: "count", hidden: true });
     nav.append(h("a", { href: `#/${name}` }, title, name === "agents" ? count : null));
   }
   const tools = /** @type {HTMLElement} */ (document.getElementById("tools"));
   tools.append(
-    h("span", { class: "chip", id: "readonly", hidden: true }, "read-only"),
+    chip,
     h("button", { type: "button", class: "plain", title: "Another link, for another browser",
       onclick: anotherLink }, "Link"),
     h("button", { type: "button", class: "plain", id: "theme", title: "Light or dark",
@@ -119,11 +119,8 @@ function nextTheme() {
 
 function update() {
   const needy = ordered().filter((row) => ["stalled", "unresponsive"].includes(doing(row)));
-  const count = /** @type {HTMLElement} */ (document.querySelector("#nav .count"));
   count.hidden = !needy.length;
   say(count, needy.length);
-  count.title = "agents that need attention";
-  const chip = /** @type {HTMLElement} */ (document.getElementById("readonly"));
   chip.hidden = !state.readonly;
   keyed(/** @type {Element} */ (document.getElementById("banners")), banners(),
     (one) => one.key, (one) => one.make());

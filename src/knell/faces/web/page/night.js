@@ -1,7 +1,7 @@
 // While you slept: what happened since a time, by subject.
 
 import { fill, h } from "./dom.js";
-import { get } from "./api.js";
+import { asking, get } from "./api.js";
 import { counted, time } from "./words.js";
 import { state } from "./store.js";
 
@@ -30,33 +30,24 @@ function local(at) {
 
 export function nightPage() {
   const since = h("input", { type: "datetime-local", id: "since", value: local(bedtime()),
-    onchange: () => load() });
+    onchange: () => load().catch(() => {}) });
   const head = h("p", { class: "headline" });
   const list = h("div", { class: "night" });
   const node = h("div", { class: "page" }, h("h1", {}, "While you slept"),
     h("div", { class: "bar" }, head, h("label", { for: "since" }, "Since "), since), list);
-  let seen = -1;
 
   async function load() {
     const at = new Date(/** @type {HTMLInputElement} */ (since).value);
     if (Number.isNaN(at.getTime())) return;
-    try {
-      const found = await get("/api/night", { since: at.toISOString() });
-      const told = SUBJECTS.map(([name]) => found[name]);
-      fill(head, [found.running, found.complete], () => [`${counted(found.running, "agent")} still`
-        + ` ${found.running === 1 ? "runs" : "run"}.`
-        + (found.complete ? "" : " So much happened that the beginning is not shown.")]);
-      fill(list, told, () => SUBJECTS.map((one, place) => subject(one, told[place])));
-    } catch {
-      // the banner says that the server is away
-    }
+    const found = await get("/api/night", { since: at.toISOString() });
+    const told = SUBJECTS.map(([name]) => found[name]);
+    fill(head, [found.running, found.complete], () => [`${counted(found.running, "agent")} still`
+      + ` ${found.running === 1 ? "runs" : "run"}.`
+      + (found.complete ? "" : " So much happened that the beginning is not shown.")]);
+    fill(list, told, () => SUBJECTS.map((one, place) => subject(one, told[place])));
   }
 
-  return { node, update: () => {
-    const newest = state.events.at(-1)?.id ?? 0;
-    if (newest !== seen) load();
-    seen = newest;
-  } };
+  return { node, update: asking(() => state.events.at(-1)?.id ?? 0, load) };
 }
 
 /**

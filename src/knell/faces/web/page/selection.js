@@ -4,22 +4,10 @@ import { h, say, set } from "./dom.js";
 import { askFirst, DEEDS } from "./question.js";
 import { counted } from "./words.js";
 import { fullName } from "./fleet.js";
-import { ordered, over, state } from "./store.js";
+import { changed, ordered, over, state } from "./store.js";
 
 /** @type {Set<string>} */
-export const chosen = new Set();
-/** @type {Set<() => void>} */
-const listeners = new Set();
-
-/** @param {() => void} listener */
-export function onSelection(listener) {
-  listeners.add(listener);
-  return () => { listeners.delete(listener); };
-}
-
-function tell() {
-  for (const listener of listeners) listener();
-}
+const chosen = new Set();
 
 /**
  * The box by which an agent is chosen.
@@ -30,7 +18,7 @@ export function chooser(row) {
     "aria-label": `Choose ${fullName(row)}`, onchange: () => {
       if (box.checked) chosen.add(box.value);
       else chosen.delete(box.value);
-      tell();
+      changed();
     } }));
   return Object.assign(box, { update: (/** @type {any} */ now) => {
     if (box.value !== now.run) box.value = now.run;
@@ -46,7 +34,7 @@ export function selectionBar() {
       askFirst(deed, [...chosen]) }, word) }));
   const bar = h("div", { class: "selection", role: "toolbar", "aria-label": "Chosen agents" }, count,
     buttons.map((one) => one.node),
-    h("button", { type: "button", class: "plain", onclick: () => { chosen.clear(); tell(); } },
+    h("button", { type: "button", class: "plain", onclick: () => { chosen.clear(); changed(); } },
       "Choose none"));
   const update = () => {
     const live = new Set(ordered().map((row) => row.run));

@@ -17,29 +17,22 @@ export const state = {
   /** @type {any[]} */ orphans: [],
   /** @type {any[]} */ endings: [],
   /** @type {any} */ watch: null,
-  /** @type {Record<string, number>} */ outcomes: {},
-  /** @type {string[]} */ interrupted: [],
   runsBytes: 0,
   lastEvent: 0,
   loaded: false,
   trouble: "",
   /** "live", "away" (the server does not answer) or "closed" (no session) */ link: "away",
   readonly: false,
-  host: "",
   /** Other hosts, with --fleet. @type {import("./fleet.js").Fleet | null} */ fleet: null,
 };
 
-/** @type {Set<() => void>} */
-const listeners = new Set();
+/** @type {() => void} */
+let redraw = () => {};
 let asked = false;
 
-/**
- * Calls back after each change, at most once a picture.
- * @param {() => void} listener
- */
+/** Calls back after each change, at most once a picture. @param {() => void} listener */
 export function onChange(listener) {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+  redraw = listener;
 }
 
 export function changed() {
@@ -50,7 +43,7 @@ export function changed() {
     : requestAnimationFrame;
   next(() => {
     asked = false;
-    for (const listener of [...listeners]) listener();
+    redraw();
   });
 }
 
@@ -68,7 +61,6 @@ export function apply(told) {
     state.agents = new Map(told.agents.map((/** @type {any} */ row) => [row.name, received(row)]));
     state.loaded = true;
     state.endings = [];
-    state.host = told.host;
   }
   for (const row of told.rows ?? []) state.agents.set(row.name, received(row));
   for (const name of told.gone ?? []) state.agents.delete(name);
@@ -78,21 +70,13 @@ export function apply(told) {
   }
   if (told.events) addEvents(told.events);
   if (told.fleet) state.fleet = takenIn(state.fleet, told.fleet);
-  if ("ended" in told) state.ended = told.ended;
-  if ("orphans" in told) state.orphans = told.orphans;
-  if ("watch" in told) state.watch = told.watch;
-  if ("outcomes" in told) state.outcomes = told.outcomes;
-  if ("interrupted" in told) state.interrupted = told.interrupted;
+  for (const name of ["ended", "orphans", "watch", "endings", "trouble"]) {
+    if (name in told) Object.assign(state, { [name]: told[name] });
+  }
   if ("runs_bytes" in told) state.runsBytes = told.runs_bytes;
-  if ("endings" in told) state.endings = told.endings;
-  if ("trouble" in told) state.trouble = told.trouble;
   if (told.last_event) state.lastEvent = Math.max(state.lastEvent, told.last_event);
-  if (!isEnding()) state.endings = [];
+  if (![...state.agents.values()].some((row) => row.state === "stopping")) state.endings = [];
   changed();
-}
-
-function isEnding() {
-  return [...state.agents.values()].some((row) => row.state === "stopping");
 }
 
 /**

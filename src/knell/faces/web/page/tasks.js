@@ -1,7 +1,7 @@
 // The tasks of all teams on a board, each with who claimed it when.
 
 import { fill, h } from "./dom.js";
-import { get } from "./api.js";
+import { asking, get } from "./api.js";
 import { time } from "./words.js";
 import { state } from "./store.js";
 
@@ -10,25 +10,17 @@ const COLUMNS = [["pending", "Waiting"], ["in_progress", "In progress"], ["compl
 export function tasksPage() {
   const board = h("div", { class: "board" });
   const node = h("div", { class: "page" }, h("h1", {}, "Tasks"), board);
-  let seen = -1;
 
   async function load() {
-    try {
-      const { tasks } = await get("/api/tasks");
-      fill(board, tasks, () => (tasks.length ? COLUMNS.map(([status, title]) => column(title,
-        tasks.filter((/** @type {any} */ task) => task.status === status)))
-        : [h("p", { class: "quiet" }, "No team has a task. ", h("code", {},
-          "knell task add --team red \"Mend the roof\""))]));
-    } catch {
-      // the banner says that the server is away
-    }
+    const { tasks } = await get("/api/tasks");
+    fill(board, tasks, () => (tasks.length ? COLUMNS.map(([status, title]) => column(title,
+      tasks.filter((/** @type {any} */ task) => task.status === status)))
+      : [h("p", { class: "quiet" }, "No team has a task. ", h("code", {},
+        "knell task add --team red \"Mend the roof\""))]));
   }
 
-  return { node, update: () => {
-    const newest = state.events.filter((one) => /^(task|team|life)\./.test(one.type)).at(-1)?.id ?? 0;
-    if (newest !== seen) load();
-    seen = newest;
-  } };
+  return { node, update: asking(() =>
+    state.events.filter((one) => /^(task|team|life)\./.test(one.type)).at(-1)?.id ?? 0, load) };
 }
 
 /** @param {string} title @param {any[]} tasks */

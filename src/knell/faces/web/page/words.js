@@ -4,6 +4,8 @@ const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const day = new Intl.DateTimeFormat(undefined, {
   month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+/** @type {[number, Intl.RelativeTimeFormatUnit][]} */
+const UNITS = [[86400, "day"], [3600, "hour"], [60, "minute"]];
 
 /** @param {number | null | undefined} seconds */
 export function span(seconds) {
@@ -19,11 +21,8 @@ export function span(seconds) {
 export function ago(at) {
   const seconds = (Date.parse(at) - Date.now()) / 1000;
   if (!Number.isFinite(seconds)) return "";
-  const size = Math.abs(seconds);
-  if (size < 60) return relative.format(Math.round(seconds), "second");
-  if (size < 3600) return relative.format(Math.round(seconds / 60), "minute");
-  if (size < 86400) return relative.format(Math.round(seconds / 3600), "hour");
-  return relative.format(Math.round(seconds / 86400), "day");
+  const [whole, unit] = UNITS.find(([whole]) => Math.abs(seconds) >= whole) ?? [1, "second"];
+  return relative.format(Math.round(seconds / whole), unit);
 }
 
 /** @param {string | number} at */

@@ -1,7 +1,7 @@
 // What became of worktrees: kept, removed, why; and the commands that bring saved work back.
 
 import { command, fill, h } from "./dom.js";
-import { get } from "./api.js";
+import { asking, get } from "./api.js";
 import { ordered, state } from "./store.js";
 import { time } from "./words.js";
 
@@ -11,18 +11,12 @@ export function worktreesPage() {
   const liveSection = h("section", { "aria-label": "In use" }, h("h2", {}, "In use"), live);
   const node = h("div", { class: "page" }, h("h1", {}, "Worktrees"), liveSection,
     h("section", { "aria-label": "After agents ended" }, h("h2", {}, "After agents ended"), past));
-  let seen = "?";
-
-  async function load() {
-    try {
-      const { worktrees } = await get("/api/worktrees");
-      fill(past, worktrees, () => (worktrees.length ? worktrees.map(row)
-        : [h("p", { class: "quiet" }, "No ending has looked at a worktree yet: ",
-          h("code", {}, "knell kill --cleanup NAME"), " does.")]));
-    } catch {
-      // the banner says that the server is away
-    }
-  }
+  const askAgain = asking(() => state.ended[0]?.run ?? "", async () => {
+    const { worktrees } = await get("/api/worktrees");
+    fill(past, worktrees, () => (worktrees.length ? worktrees.map(row)
+      : [h("p", { class: "quiet" }, "No ending has looked at a worktree yet: ",
+        h("code", {}, "knell kill --cleanup NAME"), " does.")]));
+  });
 
   return { node, update: () => {
     const used = ordered().filter((one) => one.worktree);
@@ -32,9 +26,7 @@ export function worktreesPage() {
         h("span", { class: `chip worktree${one.worktree.includes("*") ? " dirty" : ""}` }, one.worktree),
         h("a", { href: `#/agent/${encodeURIComponent(one.name)}` }, one.name)),
       h("p", { class: "path" }, one.cwd))));
-    const newest = state.ended[0]?.run ?? "";
-    if (newest !== seen) load();
-    seen = newest;
+    askAgain();
   } };
 }
 
