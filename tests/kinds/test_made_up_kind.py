@@ -24,6 +24,12 @@ def aviary(house: House, request: pytest.FixtureRequest) -> Aviary:
     return Aviary(house, BRINGS[request.param])
 
 
+@pytest.fixture(params=["file", "settings", pytest.param("package", marks=pytest.mark.stress)])
+def known_aviary(house: House, request: pytest.FixtureRequest) -> Aviary:
+    """For what is asked of a kind once it is found: of a package it is the same as of a file."""
+    return Aviary(house, BRINGS[request.param])
+
+
 @pytest.fixture(params=["file", "package"])
 def python_aviary(house: House, request: pytest.FixtureRequest) -> Aviary:
     """Hooks and MCP clients are Python; the settings cannot bring them."""
@@ -75,7 +81,8 @@ def test_it_is_started_seen_stopped_resumed_restarted_and_killed(aviary: Aviary)
     assert not alive(aviary.started()["pid"])
 
 
-def test_a_question_on_its_screen_waits_for_a_person(aviary: Aviary) -> None:
+def test_a_question_on_its_screen_waits_for_a_person(known_aviary: Aviary) -> None:
+    aviary = known_aviary
     aviary.spawn()
     aviary.say("ask")
 
@@ -86,7 +93,8 @@ def test_a_question_on_its_screen_waits_for_a_person(aviary: Aviary) -> None:
     eventually(seldom(waiting))
 
 
-def test_a_conversation_that_is_gone_is_not_resumed(aviary: Aviary) -> None:
+def test_a_conversation_that_is_gone_is_not_resumed(known_aviary: Aviary) -> None:
+    aviary = known_aviary
     talk = aviary.spawn()["conversation"]
     aviary.house.run("kill", "ada")
     (aviary.home / "talks" / f"{talk}.jsonl").unlink()
@@ -94,7 +102,8 @@ def test_a_conversation_that_is_gone_is_not_resumed(aviary: Aviary) -> None:
     assert (done.returncode, talk in done.stderr) == (1, True)
 
 
-def test_a_purge_deletes_its_conversation_and_what_belongs_to_it(aviary: Aviary) -> None:
+def test_a_purge_deletes_its_conversation_and_what_belongs_to_it(known_aviary: Aviary) -> None:
+    aviary = known_aviary
     talk = aviary.spawn()["conversation"]
     other = aviary.home / "talks" / "another.jsonl"
     other.write_text("{}\n")
@@ -116,7 +125,8 @@ def test_one_that_something_else_started_is_recognised_and_adopted(aviary: Aviar
     assert reached(receipt_of(aviary, "stop", "ada")) == ["exit_keys"]
 
 
-def test_its_row_in_the_registry_file_gets_its_conversation(aviary: Aviary) -> None:
+def test_its_row_in_the_registry_file_gets_its_conversation(known_aviary: Aviary) -> None:
+    aviary = known_aviary
     talk = aviary.spawn()["conversation"]
     file = aviary.register(robin_talk_id_own=None)
     aviary.house.run("stop", "ada").check_returncode()
