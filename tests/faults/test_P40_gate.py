@@ -205,7 +205,6 @@ def test_P41_no_task_is_taken_back_from_a_member_by_another(house: House) -> Non
 ACT_AS_OPERATOR = """
 from knell import Knell
 from knell.core.authority import Caller
-from looks import seldom
 Knell().acting_as(Caller("operator")).kill("boss", yes=True)
 """
 

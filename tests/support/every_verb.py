@@ -4,6 +4,7 @@ The agents are a program under a keeper (headless and in tmux), one that was ado
 for claude, because some verbs need a conversation.
 """
 
+import subprocess
 import sys
 from typing import Any
 
@@ -98,7 +99,12 @@ def set_up(walk: Walk) -> None:
     walk.says("help", "kill", has="kill")
     walk.says("bug-report", "--output", "-", has="portable")
     walk.says("uninstall", "--dry-run")
-    walk.says("mcp", input="")
+    # Alone: a parent of such commands would have to import all that they may need.
+    argv = (sys.executable, "-m", "knell", "mcp")
+    nothing = subprocess.DEVNULL
+    if code := walk.house.process(*argv, stdin=nothing, stdout=nothing).wait(WAIT):
+        walk.failed["mcp"] = str(code)
+    walk.said.add("mcp")
 
 
 def ended(walk: Walk) -> list[str]:
