@@ -101,9 +101,10 @@ def set_up(walk: Walk) -> None:
     walk.says("uninstall", "--dry-run")
     # Alone: a parent of such commands would have to import all that they may need.
     argv = (sys.executable, "-m", "knell", "mcp")
-    nothing = subprocess.DEVNULL
-    if code := walk.house.process(*argv, stdin=nothing, stdout=nothing).wait(WAIT):
-        walk.failed["mcp"] = str(code)
+    with walk.house.process(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        server.communicate(timeout=WAIT)
+    if server.returncode:
+        walk.failed["mcp"] = str(server.returncode)
     walk.said.add("mcp")
 
 
