@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from house import alive, eventually, pause, state_and_parent
 
 NUMBERS = "/proc/sys/kernel/pid_max"
+LAST = "/proc/sys/kernel/ns_last_pid"
 RANGE = 360  # the kernel begins again at 300, so that 60 are in turn
 RESERVED = 300
 TRIES = 20
@@ -50,6 +49,8 @@ def played(scene: str, *words: str, cgroup: bool = True) -> None:
 
 
 def _play(scene: str, *words: str, cgroup: bool) -> subprocess.CompletedProcess[str]:
+    import pytest  # not for those who play inside
+
     version = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
     if version < OWN_RANGE:
         pytest.skip("pid_max is the whole machine's before Linux 6.14: it must not be made small")
@@ -82,6 +83,8 @@ def enter(play: Callable[[], None], *, bare: bool) -> None:
     Path(NUMBERS).write_text(str(RANGE))
     for path in cgroups() if bare else ():
         subprocess.run(["umount", "-l", path], check=True)
+    with contextlib.suppress(OSError):  # a kernel that is built without it takes 300 forks
+        Path(LAST).write_text(str(RESERVED - 1))
     while (child := os.fork()) and child < RESERVED:  # from here on every number comes again
         os.waitpid(child, 0)
     if not child:

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from typing import Any, NamedTuple
 
-from house import House, eventually
+from house import House, eventually, preloaded
 from knell.core.run import Run
 from knell.core.shutdown import ShutdownRequest
 from knell.core.teams import TeamTask
 from knell.life.teams.kill_agent import KillAgentAnswer
+from preloaded import Forked, Words
 
 # It runs what it is told to, one thread a call, and tells what came of it. `{}` keeps it bounded.
 PUPPET = """
@@ -182,10 +183,15 @@ def gone(house: House, name: str) -> None:
     eventually(lambda: is_over(house, name))
 
 
-def begun(house: House, *words: str, **more: str) -> subprocess.Popen[str]:
-    """`knell WORDS` as a person, not waited for."""
+def begun(house: House, *words: str, **more: str) -> "Forked | subprocess.Popen[str]":
+    """`knell WORDS` as a person, or as whoever holds the token that is given; not waited for."""
+    env, cwd = house.env | more, str(house.root)
+    if more.keys() <= {"KNELL_TOKEN"}:  # a stamp would be read in /proc
+        said = Words("", words, env, cwd)
+        pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+        return Forked(preloaded(mcp=False), said, text=True, stdin=subprocess.DEVNULL, **pipes)
     return subprocess.Popen(
         [sys.executable, "-m", "knell", *words],
-        env=house.env | more, cwd=house.root, text=True, stdin=subprocess.DEVNULL,
+        env=env, cwd=cwd, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip

@@ -4,6 +4,7 @@ The agents are a program under a keeper (headless and in tmux), one that was ado
 for claude, because some verbs need a conversation.
 """
 
+import subprocess
 import sys
 from typing import Any
 
@@ -98,7 +99,13 @@ def set_up(walk: Walk) -> None:
     walk.says("help", "kill", has="kill")
     walk.says("bug-report", "--output", "-", has="portable")
     walk.says("uninstall", "--dry-run")
-    walk.says("mcp", input="")
+    # Alone: a parent of such commands would have to import all that they may need.
+    argv = (sys.executable, "-m", "knell", "mcp")
+    with walk.house.process(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        server.communicate(timeout=WAIT)
+    if server.returncode:
+        walk.failed["mcp"] = str(server.returncode)
+    walk.said.add("mcp")
 
 
 def ended(walk: Walk) -> list[str]:

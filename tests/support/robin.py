@@ -1,13 +1,17 @@
 """Brings robin, a made-up kind of agent, to a house: as a file, by a package, in the settings."""
 
+import atexit
 import json
 import shutil
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import knell
 from house import House, eventually
+from looks import seldom
 
 HERE = Path(__file__).resolve().parent
 SETTINGS = """
@@ -40,13 +44,20 @@ def install_program(house: House) -> None:
     house.env["PATH"] = f"{folder}:{house.env['PATH']}"
 
 
+@cache
+def copy_with_robin() -> Path:
+    """A copy of knell with one more file in `kinds/`, and nothing else changed.
+
+    All houses of this process share it, and what Python has compiled of it."""
+    folder = Path(tempfile.mkdtemp(prefix="knell-copy-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    shutil.copytree(Path(knell.__file__).parent, folder / "knell")
+    shutil.copy(HERE / "robin_kind.py", folder / "knell" / "kinds" / "robin.py")
+    return folder
+
+
 def as_file(house: House) -> None:
-    """A copy of knell with one more file in `kinds/`, and nothing else changed."""
-    copy = house.root / "copy" / "knell"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(knell.__file__).parent, copy, ignore=ignored)
-    shutil.copy(HERE / "robin_kind.py", copy / "kinds" / "robin.py")
-    house.env["PYTHONPATH"] = str(copy.parent)
+    house.env["PYTHONPATH"] = str(copy_with_robin())
 
 
 def as_package(house: House) -> None:
@@ -112,7 +123,7 @@ class Aviary:
         return json.loads(done.stdout)["agents"][0]
 
     def await_prompt(self) -> None:
-        eventually(lambda: self.screen().rstrip().endswith("robin>"))
+        eventually(seldom(lambda: self.screen().rstrip().endswith("robin>"), 0.04))
 
     def screen(self) -> str:
         panes = self.house.panes()

@@ -10,13 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
 from house import House, alive, eventually
 from knell.api.habits import OBEDIENT
 from knell.core.process import ProcessId
 from knell.core.run import Run
-from needs import REASONS
 
 # What a body may use: child(), SLEEP, DEAF, sleep(), and tell(), which says what a test must know.
 PROLOGUE = (
@@ -113,6 +110,8 @@ def event_types(house: House, agent: str = "luna") -> list[str]:
 
 def in_pid_namespace(house: House, source: str) -> str:
     """What `source` prints as the first process of a namespace where it may choose the next pid."""
+    import pytest
+
     if not shutil.which("unshare"):
         pytest.skip("unshare is not installed")
     flags = ("--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child")
@@ -145,6 +144,10 @@ def frozen(pid: int) -> Iterator[None]:
 
 
 def freezer() -> Path:
+    import pytest
+
+    from needs import REASONS
+
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         left, _, right = line.partition(" - ")
         if right.startswith("cgroup ") and "freezer" in right.split()[-1].split(","):

@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from knell.core.restart import RestartPlan
 from knell.core.run import Run
 from knell.core.stall.signs import Clock
 from knell.wiring import RealWorld
+from looks import seldom
 from scenes import Played, started
 
 # Bodies for scenes.started. Beats are what `touch "$KNELL_HEARTBEAT"` does.
@@ -54,10 +54,9 @@ class Watching:
         self._err = house.root / f"{number}.watch.err"
         self.host = dict(env or house.env).get("KNELL_HOST") or os.uname().nodename
         with self._out.open("w") as out, self._err.open("w") as err:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "knell", "watch", *args],
-                env=dict(env or house.env), cwd=house.root,
-                stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+            self.process = house.begin(
+                "watch", *args, env=dict(env or house.env), stdin=subprocess.DEVNULL,
+                stdout=out, stderr=err,
             )  # fmt: skip
 
     @property
@@ -89,7 +88,8 @@ class Watching:
         """Until that many whole rounds were made after this call, each from its beginning."""
         for _ in range(rounds + 1):
             last = self._round_at()
-            eventually(lambda last=last: self._round_at() not in (last, "") or self._over())
+            came = lambda last=last: self._round_at() not in (last, "") or self._over()  # noqa: E731
+            eventually(seldom(came, 0.02))
 
     def _round_at(self) -> str:
         known = self.house.knell.world.store.watch.watcher(self.host)
@@ -114,7 +114,7 @@ def watching(house: House, *args: str, env: Mapping[str, str] | None = None) -> 
     args = args if "--interval" in args else (*args, "--interval", "0.1")
     watch = Watching(house, *args, env=env)
     try:
-        eventually(lambda: watch._round_at() or watch._over())
+        eventually(seldom(lambda: watch._round_at() or watch._over(), 0.02))
         yield watch
     finally:
         watch.end(signal.SIGKILL)
@@ -135,7 +135,7 @@ def once(house: House, *args: str) -> str:
 def stalled_agent(house: House, body: str = BEATS_ONCE, **wish: Any) -> Played:
     """An agent that has broken its promise to beat, for whoever is patient for one second."""
     played = started(house, body, **wish)
-    eventually(lambda: stalls(house, played.run.agent))
+    eventually(seldom(lambda: stalls(house, played.run.agent)))
     return played
 
 
@@ -175,13 +175,15 @@ def plans(house: House) -> list[RestartPlan]:
 
 def settled_by_watch(house: House, name: str = "luna") -> Run:
     """Its last run, once somebody else than this test has recorded the end."""
-    eventually(lambda: not last_run(house, name).live)
+    eventually(seldom(lambda: not last_run(house, name).live, 0.02))
     return last_run(house, name)
 
 
 def restarted(house: House, first: Run, name: str = "luna") -> Run:
     """The run that came in the place of `first`, once its process is known."""
-    eventually(lambda: last_run(house, name).id != first.id and last_run(house, name).process)
+    eventually(
+        seldom(lambda: last_run(house, name).id != first.id and last_run(house, name).process, 0.02)
+    )
     return last_run(house, name)
 
 

@@ -397,10 +397,8 @@ def test_a_claim_whose_owner_died_is_finished_in_his_words(house: House, begin) 
 @pytest.mark.parametrize("begin", [started, adopted])
 def test_a_kill_that_was_killed_half_way_is_finished(house: House, begin) -> None:
     luna: Played = begin(house, DEAF)
-    killer = subprocess.Popen(
-        [sys.executable, "-m", "knell", "kill", "luna", "--grace", "600", "--reason", "first"],
-        env=house.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    words = ("kill", "luna", "--grace", "600", "--reason", "first")
+    killer = house.begin(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     eventually(lambda: told(house, "life.rung"))
     killer.kill()
     killer.wait(timeout=300)
@@ -414,10 +412,8 @@ def test_a_kill_that_was_killed_half_way_is_finished(house: House, begin) -> Non
 
 def test_an_ending_whose_owner_lives_is_left_to_him(house: House) -> None:
     luna = started(house, DEAF)
-    killer = subprocess.Popen(
-        [sys.executable, "-m", "knell", "kill", "luna", "--grace", "3"],
-        env=house.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    words = ("kill", "luna", "--grace", "3")
+    killer = house.begin(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     eventually(lambda: told(house, "life.rung"))
     once(house)
     assert alive(luna.pid) or killer.poll() is not None
