@@ -189,7 +189,7 @@ def begun(house: House, *words: str, **more: str) -> "Forked | subprocess.Popen[
     if more.keys() <= {"KNELL_TOKEN"}:  # a stamp would be read in /proc
         said = Words("", words, env, cwd)
         pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-        return Forked(preloaded(mcp=False), said, text=True, stdin=subprocess.DEVNULL, **pipes)
+        return Forked(preloaded(), said, text=True, stdin=subprocess.DEVNULL, **pipes)
     return subprocess.Popen(
         [sys.executable, "-m", "knell", *words],
         env=env, cwd=cwd, text=True, stdin=subprocess.DEVNULL,

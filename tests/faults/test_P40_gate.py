@@ -15,7 +15,6 @@ import pytest
 from contracts.t_scenes import PUPPET, Puppet, add_task, gone, leader, member, task
 from house import House, alive, eventually
 from knell.core.authority import Caller
-from looks import seldom
 
 KNELL = f"{sys.executable} -m knell"
 
@@ -57,7 +56,7 @@ def test_P40_who_may_end_an_agent_does_not_clean_up_after_it(
     tree = worktree(house, "lone")
     if words[0] == "stalled":
         assert house.run("beat", "lone").returncode == 0
-        eventually(seldom(lambda: "lone" in house.run("stalled", "--older-than", "1").stdout))
+        eventually(lambda: "lone" in house.run("stalled", "--older-than", "1").stdout)
     said = luna.says(*words)
     assert (said.code, "neither started 'lone'" in said.err) == (1, True), said
     assert tree.exists()
@@ -75,7 +74,7 @@ def test_P40_a_watch_of_an_agent_ends_by_policy_and_leaves_the_worktree(house: H
         luna.says(*words, env={"KNELL_WATCH_CLEANUP": "force"})
         return "lone" not in [view.name for view in house.knell.list()]
 
-    eventually(seldom(one_round, 0.3))
+    eventually(one_round)
     assert tree.exists()
 
 

@@ -19,7 +19,6 @@ import pytest
 from contracts.t_scenes import PUPPET, Puppet, begun, leader, member, refusals
 from house import House, alive, eventually
 from knell.core.authority import Caller, Deed, Relation, Subject, decide
-from looks import seldom
 from scenes import SLEEPS, adopted, end, number, started, stranger
 
 # Runs each command, then writes what came of all of them into a file, in one step. Each is a
@@ -397,7 +396,7 @@ def test_P6_the_watch_of_a_worker_ends_only_what_the_worker_may(house: House) ->
         luna.says("watch", "--once", "--stalled", "kill", "--older-than", "1")
         return not alive(pid)
 
-    eventually(seldom(one_round, 0.3), 60)
+    eventually(one_round, 60)
     assert alive(boss.pid)
     assert house.knell.receipt("lone").by == "agent:luna"
     assert [one for one in refusals(house) if "leads team 'red'" in one["why"]]

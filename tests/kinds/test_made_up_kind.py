@@ -15,7 +15,6 @@ from ruamel.yaml import YAML
 
 from faces.cli.test_completion import completed
 from house import House, alive, eventually
-from looks import seldom
 from robin import BRINGS, Aviary, spawn_words
 
 
@@ -90,7 +89,7 @@ def test_a_question_on_its_screen_waits_for_a_person(known_aviary: Aviary) -> No
         told = aviary.house.json("explain", "ada")
         return (told["activity"], told["why"]) == ("waiting", "it asks: May I sing?")
 
-    eventually(seldom(waiting))
+    eventually(waiting)
 
 
 def test_a_conversation_that_is_gone_is_not_resumed(known_aviary: Aviary) -> None:
@@ -197,7 +196,7 @@ def test_from_the_settings_it_has_no_hooks_and_no_server(house: House) -> None:
 def test_its_own_function_reads_whose_turn_it_is(python_aviary: Aviary) -> None:
     python_aviary.spawn()
     house = python_aviary.house
-    eventually(seldom(lambda: house.json("explain", "ada")["why"] == "its turn is over"))
+    eventually(lambda: house.json("explain", "ada")["why"] == "its turn is over")
 
 
 def test_the_built_in_kinds_do_not_pay_for_others(house: House) -> None:

@@ -59,7 +59,7 @@ def eventually(fact: Callable[[], T], seconds: float = CEILING) -> T:
         now = time.monotonic()
         if now > until:
             raise AssertionError(f"never came true: {fact}")
-        pause(min(max(0.005, 4 * (now - begun)), 0.1))
+        pause(min(max(0.005, 4 * (now - begun)), 0.25))
 
 
 def alive(pid: int) -> bool:
@@ -242,9 +242,10 @@ class House:
     def begin(self, *args: str, **options: Any) -> "Forked | subprocess.Popen[Any]":
         """`knell ARGS`, which runs beside the test."""
         env, cwd = options.pop("env", self.env), str(options.pop("cwd", self.root))
-        parent = preloaded(needs(args, env))
-        if options.keys() <= {*STREAMS, "text"} and fits(env, {}) and parent.is_near():
-            return Forked(parent, Words("", args, env, cwd), **options)
+        if options.keys() <= {*STREAMS, "text"} and fits(env, {}):
+            parent = preloaded(needs(args, env))
+            if parent.is_near():
+                return Forked(parent, Words("", args, env, cwd), **options)
         argv = [sys.executable, "-m", "knell", *args]
         return subprocess.Popen(argv, env=env, cwd=cwd, **options)
 
@@ -256,9 +257,10 @@ class House:
         options.setdefault("cwd", self.root)
         options.setdefault("timeout", 300)
         env, cwd = dict(options["env"]), str(options["cwd"])
-        parent = preloaded(needs(args, env))
-        if fits(env, options) and parent.is_near():
-            return parent.run(args, env, cwd, options.get("input"), options["timeout"])
+        if fits(env, options):
+            parent = preloaded(needs(args, env))
+            if parent.is_near():
+                return parent.run(args, env, cwd, options.get("input"), options["timeout"])
         return subprocess.run(
             [sys.executable, "-m", "knell", *args],
             capture_output=True,

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from house import House, eventually, pause
-from looks import seldom
 from pages import Block, Typed, typed, unlike
 
 HERE = Path(__file__).resolve().parent
@@ -77,7 +76,7 @@ class Reader:
             self.look_at(one)
             return
         said = self.answer(one)
-        eventually(seldom(self.is_quiet, 0.05))
+        eventually(self.is_quiet)
         words = one.line.split()
         for _ in range(LOOKS_AGAIN if words[0] == "knell" and words[1] in LOOKS else 0):
             if not unlike(one.answer, said):
@@ -118,15 +117,13 @@ class Reader:
         words = ("new-window", "-P", "-F", "#{pane_id}", "-t", "reader:", "-c", str(self.home))
         pane = self.tmux(*words, *envs, one.line).strip()
         assert pane, one.line
-        eventually(
-            seldom(lambda: len(self.tmux("capture-pane", "-p", "-t", pane).split()) > 10, 0.05)
-        )
+        eventually(lambda: len(self.tmux("capture-pane", "-p", "-t", pane).split()) > 10)
 
         def left() -> bool:
             self.tmux("send-keys", "-t", pane, FULL_SCREEN[one.line])
             return pane not in self.tmux("list-panes", "-s", "-t", "reader", "-F", "#{pane_id}")
 
-        eventually(seldom(left))
+        eventually(left)
 
     def pair(self, name: str) -> str:
         return f"{name}={self.env[name]}"

@@ -11,7 +11,6 @@ from typing import Any
 
 import knell
 from house import House, eventually
-from looks import seldom
 
 HERE = Path(__file__).resolve().parent
 SETTINGS = """
@@ -123,7 +122,7 @@ class Aviary:
         return json.loads(done.stdout)["agents"][0]
 
     def await_prompt(self) -> None:
-        eventually(seldom(lambda: self.screen().rstrip().endswith("robin>"), 0.04))
+        eventually(lambda: self.screen().rstrip().endswith("robin>"))
 
     def screen(self) -> str:
         panes = self.house.panes()

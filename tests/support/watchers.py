@@ -16,7 +16,6 @@ from knell.core.restart import RestartPlan
 from knell.core.run import Run
 from knell.core.stall.signs import Clock
 from knell.wiring import RealWorld
-from looks import seldom
 from scenes import Played, started
 
 # Bodies for scenes.started. Beats are what `touch "$KNELL_HEARTBEAT"` does.
@@ -88,8 +87,7 @@ class Watching:
         """Until that many whole rounds were made after this call, each from its beginning."""
         for _ in range(rounds + 1):
             last = self._round_at()
-            came = lambda last=last: self._round_at() not in (last, "") or self._over()  # noqa: E731
-            eventually(seldom(came, 0.02))
+            eventually(lambda last=last: self._round_at() not in (last, "") or self._over())
 
     def _round_at(self) -> str:
         known = self.house.knell.world.store.watch.watcher(self.host)
@@ -114,7 +112,7 @@ def watching(house: House, *args: str, env: Mapping[str, str] | None = None) -> 
     args = args if "--interval" in args else (*args, "--interval", "0.1")
     watch = Watching(house, *args, env=env)
     try:
-        eventually(seldom(lambda: watch._round_at() or watch._over(), 0.02))
+        eventually(lambda: watch._round_at() or watch._over())
         yield watch
     finally:
         watch.end(signal.SIGKILL)
@@ -135,7 +133,7 @@ def once(house: House, *args: str) -> str:
 def stalled_agent(house: House, body: str = BEATS_ONCE, **wish: Any) -> Played:
     """An agent that has broken its promise to beat, for whoever is patient for one second."""
     played = started(house, body, **wish)
-    eventually(seldom(lambda: stalls(house, played.run.agent)))
+    eventually(lambda: stalls(house, played.run.agent))
     return played
 
 
@@ -175,15 +173,13 @@ def plans(house: House) -> list[RestartPlan]:
 
 def settled_by_watch(house: House, name: str = "luna") -> Run:
     """Its last run, once somebody else than this test has recorded the end."""
-    eventually(seldom(lambda: not last_run(house, name).live, 0.02))
+    eventually(lambda: not last_run(house, name).live)
     return last_run(house, name)
 
 
 def restarted(house: House, first: Run, name: str = "luna") -> Run:
     """The run that came in the place of `first`, once its process is known."""
-    eventually(
-        seldom(lambda: last_run(house, name).id != first.id and last_run(house, name).process, 0.02)
-    )
+    eventually(lambda: last_run(house, name).id != first.id and last_run(house, name).process)
     return last_run(house, name)
 
 

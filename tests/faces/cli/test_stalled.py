@@ -11,7 +11,6 @@ import pytest
 
 from complaints import FAILED, USAGE, complaint
 from house import House, alive, eventually
-from looks import seldom
 from scenes import SLEEPS, started
 from watchers import (
     BEATS_ON,
@@ -282,20 +281,18 @@ def test_who_waits_is_never_ended(house: House) -> None:
     """Its last beat is as old as that of a stalled one, but somebody has stopped it."""
     luna = stalled_agent(house)
     os.kill(luna.pid, signal.SIGSTOP)
-    one = eventually(
-        seldom(lambda: (v := verdict(house, "luna", *PATIENT))["activity"] == "waiting" and v)
-    )
+    one = eventually(lambda: (v := verdict(house, "luna", *PATIENT))["activity"] == "waiting" and v)
     assert one["why"] == "its process is stopped (SIGSTOP or Ctrl-Z)"
     assert house.json("stalled", "--kill", *PATIENT)["receipts"] == []
     assert alive(luna.pid)
     os.kill(luna.pid, signal.SIGCONT)
-    assert eventually(seldom(lambda: activity(house, "luna", *PATIENT) == "stalled"))
+    assert eventually(lambda: activity(house, "luna", *PATIENT) == "stalled")
 
 
 def test_who_cannot_be_judged_is_never_ended(house: House) -> None:
     """Silent for long, but it never promised anything."""
     mute = started(house, SLEEPS)
-    eventually(seldom(lambda: activity(house, "luna", *PATIENT) == "unknown"))
+    eventually(lambda: activity(house, "luna", *PATIENT) == "unknown")
     assert house.json("stalled", "--kill", *PATIENT)["receipts"] == []
     assert alive(mute.pid)
 

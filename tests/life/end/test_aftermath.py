@@ -29,7 +29,6 @@ from knell.faces.mcp.tools.end import KILL, STOP
 from knell.faces.mcp.tools.tool import Tool
 from knell.life.start.confirm import call_off_start
 from knell.start_end_steps import AFTERMATH, RoomSteps
-from looks import seldom
 from robin import configure, offer, site
 from shared_server import OPENCODE
 
@@ -150,7 +149,7 @@ class Stage:
             [one] = knell.verdicts(name, older_than=1)
             return one.verdict.activity is Activity.STALLED
 
-        eventually(seldom(stalled))
+        eventually(stalled)
 
     def run_of(self, name: str) -> Run:
         return self.house.knell.world.store.runs.of(name)[0]
