@@ -86,14 +86,15 @@ class Browsing:
 
     def begun(self, path: str) -> Chromium:
         """Another one if a test had it crash."""
-        if self.chromium is None or not self.chromium.is_connected():
-            self.chromium = self.playwright.chromium.launch(
+        known = self.chromium
+        if known is None or not known.is_connected():
+            known = self.chromium = self.playwright.chromium.launch(
                 executable_path=path,
                 args=list(FLAGS),
                 env={"PATH": os.environ["PATH"], "HOME": self.home, "LANG": "C.UTF-8"},
                 timeout=PATIENCE,
             )
-        return self.chromium
+        return known
 
     def close(self, owner: int) -> None:
         if os.getpid() != owner:
@@ -125,9 +126,13 @@ def browser(house: House) -> Iterator[Chromium]:
         try:
             yield chromium
         finally:
-            with contextlib.suppress(Error):
-                for profile in chromium.contexts:
-                    profile.close()
+            close_profiles(chromium)
+
+
+def close_profiles(chromium: Chromium) -> None:
+    with contextlib.suppress(Error):  # it is gone
+        for profile in chromium.contexts:
+            profile.close()
 
 
 def card(page: Page, name: str) -> Any:
