@@ -127,6 +127,8 @@ def browser(house: House) -> Iterator[Chromium]:
             yield chromium
         finally:
             close_profiles(chromium)
+            if not found[0].endswith(PROGRAMS[0]):
+                chromium.close()  # the whole one has a helper that is not below it
 
 
 def close_profiles(chromium: Chromium) -> None:
