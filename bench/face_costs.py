@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -267,9 +268,8 @@ def news(bench: Bench) -> dict[str, float]:
     late: list[float] = []
     with web(bench) as server, sync_playwright() as playwright, opened(bench) as world:
         server.enter()
-        chromium = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-        )
+        path = shutil.which("chromium") or shutil.which("chromium-headless-shell")
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = chromium.new_page()
         page.goto(server.link())
         page.get_by_text("crowd-0", exact=True).first.wait_for()
