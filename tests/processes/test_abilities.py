@@ -68,6 +68,7 @@ def test_without_pidfds_the_portable_layer_is_taken_and_agents_still_end(house: 
     assert (receipt["result"], receipt["proof"]) == ("ended", "none_found")
 
 
+@pytest.mark.usefixtures("unused")
 def test_a_layer_that_does_not_exist_is_refused(house: House) -> None:
     house.env["KNELL_PROCESSES"] = "plan9"
     argv = [sys.executable, "-m", "knell", "list"]

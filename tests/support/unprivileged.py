@@ -21,7 +21,7 @@ def handed_over(house: House) -> House:
         if not shutil.which("setpriv"):
             pytest.skip("setpriv is not installed")
         house.root.chmod(0o755)
-        for path in (house.root, house.home, house.state, house.tmux_dir):
+        for path in (house.root, house.home, house.state, *house.state.iterdir(), house.tmux_dir):
             os.chown(path, NOBODY, NOBODY)
     return house
 

@@ -108,6 +108,7 @@ def listening_port(server: Server) -> int:
     raise AssertionError("it does not listen")
 
 
+@pytest.mark.usefixtures("unused")
 def test_a_store_that_cannot_be_read_is_said(house: House) -> None:
     (house.state / "knell.db").mkdir()
     done = house.run("web", "--port", "0")
