@@ -1,7 +1,6 @@
 """What `kill` says of agents that it could not end: where they run, or when they had ended."""
 
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from knell.core.errors import KnellError
@@ -11,12 +10,12 @@ from knell.faces.text.terminal import since
 
 if TYPE_CHECKING:
     from knell.api import Knell
-    from knell.core.receipt import Receipt
+    from knell.core.receipt import Endings
 
 DEADLINE = "KNELL_FLEET_DEADLINE"  # seconds, for tests on a busy machine
 
 
-def print_not_ended(knell: "Knell", receipts: "Iterable[Receipt]") -> None:
+def print_not_ended(knell: "Knell", receipts: "Endings") -> None:
     """`'luna' ended 4s ago (killed by operator), claude, ~/work`, for each that had ended."""
     suggest_hosts(knell, [one.agent for one in receipts if one.result is Result.NOT_FOUND])
     for receipt in receipts:
