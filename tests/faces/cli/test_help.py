@@ -112,6 +112,6 @@ def test_a_number_alone_is_told_what_it_starts(house: House) -> None:
     assert complaint(house.run("3"), USAGE).hint == "knell 3 claude starts 3"
 
 
-@pytest.mark.parametrize("verb", ["fleet", "team", "task", "orders"])
+@pytest.mark.parametrize("verb", ["fleet", "fleet key", "team", "task", "orders"])
 def test_no_sentence_about_a_command_of_a_verb_is_cut(house: House, verb: str) -> None:
-    assert "..." not in house.run(verb, "--help").stdout.partition("Commands:")[2]
+    assert "..." not in house.run(*verb.split(), "--help").stdout.partition("Commands:")[2]

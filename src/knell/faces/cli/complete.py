@@ -38,14 +38,10 @@ def _words(views: "Sequence[AgentView]") -> dict[str, str]:
     return {view.name: f"{view.kind}, {view.outcome or view.state}" for view in views}
 
 
-def _groups(views: "Sequence[AgentView]") -> dict[str, str]:
-    words = {f"tag:{view.tag}": "tag" for view in views if view.tag}
+def _with_groups(views: "Sequence[AgentView]") -> dict[str, str]:
+    words = _words(views) | {f"tag:{view.tag}": "tag" for view in views if view.tag}
     words |= {f"team:{view.team}": "team" for view in views if view.team}
     return words | {"all": "every agent"}
-
-
-def _with_groups(views: "Sequence[AgentView]") -> Mapping[str, str]:
-    return _words(views) | _groups(views)
 
 
 def _over(knell: "Knell") -> "list[AgentView]":

@@ -75,7 +75,6 @@ def _is_declined(knell: Knell, far: Sequence[FarTarget], verb: str) -> bool:
     ]
     if len(meant) <= MANY and not any(target.what == "all" for target in wide):
         return False
-
     more = f" and {len(meant) - NAMED} more" if len(meant) > NAMED else ""
     shown = ", ".join(meant[:NAMED]) + more
     if output.ask_person(
@@ -152,10 +151,8 @@ def ask_one(
     for line in answer.get("warnings", ()):
         output.print_error(f"warning: {line}")
     document = {**answer["document"], "host": one.asked.host}
-    said_there = "\n".join(
-        map(printable, str(answer["text"]).split("\n"))
-    )  # as another host wrote it
-    output.print_result(document, said_there)
+    lines = map(printable, str(answer["text"]).split("\n"))  # as another host wrote it
+    output.print_result(document, "\n".join(lines))
     return Exit(answer["exit"])
 
 

@@ -1,12 +1,11 @@
 """Looks at other hosts, through the fleet's database: list, status, events, receipts."""
 
 import json
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from knell.api import Knell
-from knell.core.errors import KnellError, NoSuchAgent
+from knell.core.errors import NoSuchAgent
 from knell.core.fleet.target import FarTarget
 from knell.core.receipt import Receipt, receipt_from_json
 from knell.faces.cli import output
@@ -14,8 +13,6 @@ from knell.faces.exits import Exit
 
 if TYPE_CHECKING:
     from knell.core.ports.fleet import HostView
-
-DEADLINE = "KNELL_FLEET_DEADLINE"  # seconds, for tests on a busy machine
 
 
 def list_fleet(targets: Sequence[str], *, names: bool, with_ended: bool) -> int:
@@ -98,18 +95,3 @@ def far_receipt(target: FarTarget) -> Receipt:
     if found is None:
         raise NoSuchAgent(str(target))
     return receipt_from_json(found)
-
-
-def suggest_hosts(names: Sequence[str]) -> None:
-    """Where a name that is not here is known in the fleet. The question has half a second: a local
-    verb does not wait for a database."""
-    knell = Knell()
-    if not knell.is_operators_home():
-        return
-    for name in names:
-        try:
-            hosts = knell.fleet.hosts_of(name, seconds=float(os.environ.get(DEADLINE, "0.5")))
-        except KnellError:
-            return
-        if len(hosts) == 1:
-            output.print_error(f"hint: it runs on {hosts[0]}: knell kill {name}@{hosts[0]}")

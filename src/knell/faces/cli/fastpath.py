@@ -165,15 +165,10 @@ def kill_agents(
         endings = knell.kill(*words, **given)
     code = exits.of_receipts(endings, strict_pane=strict_pane)
     print_endings(endings, "Killed", code)
-    if not json_wanted and any(one.result == "not_found" for one in endings):
-        from knell.faces.cli.far_look import suggest_hosts
+    if not json_wanted and any(one.result in ("not_found", "already_ended") for one in endings):
+        from knell.faces.cli.ended_before import print_not_ended
 
-        suggest_hosts([one.agent for one in endings if one.result == "not_found"])
-    if not json_wanted and any(one.result == "already_ended" for one in endings):
-        from knell.faces.cli.ended_before import ended_before
-
-        for line in ended_before(knell, endings):
-            output.print_error(line)
+        print_not_ended(knell, endings)
     close(knell)
     return code
 

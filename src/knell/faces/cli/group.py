@@ -167,11 +167,6 @@ PLAINLY = {
 }
 
 
-def _path(words: list[str]) -> str:
-    """The command whose help is meant, where click does not say where it stopped reading."""
-    return " ".join(["knell", *(word for word in words if word in VERBS or word in ALIASES)])
-
-
 class Misuse(Exception):
     """A command line that click cannot understand."""
 
@@ -179,7 +174,9 @@ class Misuse(Exception):
         super().__init__(error.format_message())
         self.show = error.show
         ctx = error.ctx if isinstance(error, click.UsageError) else None
-        path = ctx.command_path if ctx else _path(sys.argv[1:2])
+        # click does not always say where it stopped reading
+        typed = [word for word in sys.argv[1:2] if word in VERBS or word in ALIASES]
+        path = ctx.command_path if ctx else " ".join(["knell", *typed])
         why = " ".join(error.format_message().split())
         for click_says, plainly in PLAINLY.items():
             why = why.replace(click_says, plainly)

@@ -105,6 +105,8 @@ cleanup_options = together(
         "--tasks", words=("fail", "retry", "requeue", "leave"),
         help="What happens to its open tasks; by default that depends on how it ended.",
     ),
+    yes,
+    dry_run,
 )  # fmt: skip
 
 

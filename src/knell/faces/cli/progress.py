@@ -15,11 +15,6 @@ MOST_LINES = 12
 Picture = Callable[[], list[str]]
 
 
-def is_wanted() -> bool:
-    """Whether somebody watches stderr on a terminal that can move its cursor."""
-    return sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
-
-
 @contextmanager
 def ending(limits: Mapping[str, float]) -> Generator[None]:
     """While runs are ended: one line for each, `nova  TERM 1.4/2 s  3 of 5 gone`.
@@ -48,7 +43,8 @@ def waiting(what: str) -> Generator[None]:
 
 @contextmanager
 def _showing(picture: Picture) -> Generator[None]:
-    if not is_wanted():
+    """If somebody watches stderr, on a terminal that can move its cursor."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") in (None, "", "dumb"):
         yield
         return
     over = threading.Event()

@@ -27,7 +27,7 @@ class ThisHost:
         self.knell = knell
         self.store = store = knell.fleet.store
         self.boots, self.events, self.receipts = store.boots, store.events, store.receipts
-        self.known_order = store.order
+        self.known_order, self.newest = store.order, store.newest
         self.wake, self._waker = os.pipe()
         for end in (self.wake, self._waker):
             os.set_blocking(end, False)
@@ -65,9 +65,6 @@ class ThisHost:
     def heard(self, latest: float) -> None:
         clock = self.knell.server.clock()
         self.store.note_contact(clock.up, clock.boot, latest)
-
-    def newest(self) -> tuple[int, int]:
-        return self.store.newest()
 
     def views(self) -> list[dict[str, Any]]:
         return [view.to_json() for view in self.knell.list() if view.run]

@@ -73,7 +73,8 @@ class ToolServer:
         caller = await self.work.run(lambda _: self._identify(ctx))
         call = partial(carry_out, self.options, caller, tool, given)
         agent = given.get("agentId")
-        if not tool.has_progress or not wants_progress(ctx) or not isinstance(agent, str):
+        is_told = tool.has_progress and "progress_token" in (ctx.meta or {})
+        if not is_told or not isinstance(agent, str):
             return result(await self.work.run(call, waits=tool.waits))
         async with report_steps(self.options, caller, agent, ctx.session.report_progress):
             answer = await self.work.run(call)
@@ -160,7 +161,3 @@ def result(answer: Answer) -> types.CallToolResult:
     return types.CallToolResult(
         content=[text], structured_content=answer, is_error=not answer["success"]
     )
-
-
-def wants_progress(ctx: Context) -> bool:
-    return ctx.meta is not None and "progress_token" in ctx.meta

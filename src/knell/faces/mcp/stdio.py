@@ -42,7 +42,8 @@ async def _serve(options: ServerOptions, work: Work) -> None:
 
 async def _reader() -> asyncio.StreamReader:
     """Reads from a private copy of standard input, so that no child process can read requests."""
-    if not _is_wire(os.fstat(0).st_mode):
+    mode = os.fstat(0).st_mode  # a file and /dev/null cannot be waited for
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(0)):
         raise BadRequest(
             "standard input is no pipe", "an MCP client starts knell mcp; see knell mcp --config"
         )
@@ -55,11 +56,6 @@ async def _reader() -> asyncio.StreamReader:
         lambda: asyncio.StreamReaderProtocol(reader), wire
     )
     return reader
-
-
-def _is_wire(mode: int) -> bool:
-    """Whether it can be waited for; a file and /dev/null cannot."""
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(0)
 
 
 async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:

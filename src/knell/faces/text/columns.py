@@ -1,5 +1,6 @@
 """A table that fits the terminal: the widest column gives way first, no row wraps."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -93,18 +94,14 @@ def _line(
 ) -> str:
     """One row. A first cell that is too long pushes the others, which are cut at the margin."""
     parts: list[str] = []
-    left = on.width
-    for i, cell in enumerate(cells):
-        text = cell if left is None or not i else cut(cell, widths[i])
-        if left is not None:
-            text = cut(text, left)
-        blanks = widths[i] - columns(text)
-        if left is not None:
-            blanks = min(blanks, left - columns(text))
-            left -= columns(text) + max(0, blanks) + GAP
-        colour = paints[heads[i].title](cell) if heads[i].title in paints else ""
+    left = sys.maxsize if on.width is None else on.width
+    for i, (cell, head, width) in enumerate(zip(cells, heads, widths, strict=True)):
+        text = cell if on.width is None else cut(cut(cell, width) if i else cell, left)
+        blanks = max(0, min(width, left) - columns(text))
+        left -= columns(text) + blanks + GAP
+        colour = paints[head.title](cell) if head.title in paints else ""
         ends = (" " * blanks, painted(text, colour, on))
-        parts.append("".join(ends if heads[i].right else reversed(ends)))
-        if left is not None and left <= 0:
+        parts.append("".join(ends if head.right else reversed(ends)))
+        if left <= 0:
             break
     return (" " * GAP).join(parts).rstrip()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from knell.api.results import Diagnosis, Snapshot, Story
     from knell.core.ports.store import Event
     from knell.core.process import FoundProcess
-    from knell.core.run import Orphan, Run
+    from knell.core.run import Orphan
     from knell.core.stall.verdict import Judgement
     from knell.core.watch_report import Drift
 
@@ -123,12 +123,10 @@ def story_text(story: "Story") -> str:
     lines = [printable(line) for line in lines]
     if story.orphans:
         lines.append(orphans_text(story.orphans))  # printable already, and its head is coloured
-    return "\n".join([*lines, *map(earlier_line, story.runs[1:6])])
-
-
-def earlier_line(run: "Run") -> str:
-    how = run.ending.outcome.value if run.ending else "?"
-    return printable(f"  earlier run   {run.id} {how}")
+    for run in story.runs[1:6]:
+        how = run.ending.outcome.value if run.ending else "?"
+        lines.append(printable(f"  earlier run   {run.id} {how}"))
+    return "\n".join(lines)
 
 
 def no_processes_text(story: "Story") -> str:

@@ -111,14 +111,13 @@ def messages_text(messages: "Sequence[Message]") -> str:
 
 def asked_json(request: "ShutdownRequest", receipt: "Receipt | None" = None) -> dict[str, Any]:
     """In the words of the contract, with the request itself."""
-    tasks = receipt.tasks if receipt else ()
     return {
         "ok": True,
         "success": True,
         "method": "force" if request.phase == "force_killed" else "graceful",
         "phase": request.phase,
         "reassignedTasks": reassigned_tasks([receipt] if receipt else []),
-        "tasks": list(tasks),
+        "tasks": list(receipt.tasks) if receipt else [],
         "request": request._asdict(),
     }
 

@@ -165,7 +165,7 @@ class Board(Vertical):
 
     def far_of(self, key: str) -> AgentView | None:
         """The agent of another host that has this line."""
-        return self.far.find(key) if self.far else None
+        return self.far.look.scene.find(key) if self.far else None
 
     def switch_groups(self) -> None:
         if self.far:

@@ -29,11 +29,8 @@ class AgentDetail(Horizontal):
         yield Static("", id="why", markup=False)
         yield Static("", id="tree", markup=False)
 
-    def tell(self, title: str, lines: Sequence[str]) -> None:
-        """What is known without looking: of another host, or of an agent there."""
-        self._say(title, lines, ())
-
-    def _say(self, title: str, why: Sequence[str], tree: Sequence[str]) -> None:
+    def tell(self, title: str, why: Sequence[str], tree: Sequence[str] = ()) -> None:
+        """Of another host, or of an agent there, there is no tree: it is known without looking."""
         self.border_title = title
         self.query_one("#why", Static).update("\n".join(why), layout=False)
         self.query_one("#tree", Static).update("\n".join(tree), layout=False)
@@ -46,7 +43,7 @@ class AgentDetail(Horizontal):
         screen = [line for line in (same.screen if same else ()) if line.strip()][-room:]
         lines = [*why, *(["SCREEN", *map(printable, screen)] if screen else [])]
         tree = ["TREE", *same.tree] if same and same.tree else []
-        self._say(printable(view.name) if view else "", lines, tree)
+        self.tell(printable(view.name) if view else "", lines, tree)
 
 
 def _why(view: AgentView, focus: Focus | None) -> Iterator[str]:

@@ -20,6 +20,7 @@ SHARE = 150  # a look that took a second of processor time is made again after s
 HASTE = 10  # the same for a turn that was made because something happened
 CLOSE_SHARE = 400  # the same for the agent under the cursor: its processes, its screen
 ENDED_SHOWN = 20
+MOST_ENDED = 2000  # where more are on record, only those are shown that end from now on
 EVENTS_SHOWN = 50
 
 
@@ -79,7 +80,8 @@ class Feed(LookThread):
         self._taken = time.monotonic()
         self._events = knell.events(limit=EVENTS_SHOWN)
         yield self._scene(knell, now)
-        self._remember_ended(knell, knell.list(with_ended=True) if _few_ended(now) else [])
+        if now.states.get("ended", 0) <= MOST_ENDED:
+            self._remember_ended(knell, knell.list(with_ended=True))
         self._look_closely(knell, now)
         yield self._scene(knell, now)
         looked_at, cost, rested_until = self._taken, 0.0, 0.0
@@ -157,12 +159,6 @@ def _spent() -> float:
     """Seconds of processor time of this thread, and of the programs that were started."""
     used = os.times()
     return time.thread_time() + used.children_user + used.children_system
-
-
-def _few_ended(now: Snapshot) -> bool:
-    """With a hundred thousand on record, only those are shown that end from now on."""
-    most = 2000
-    return now.states.get("ended", 0) <= most
 
 
 def local_targets(targets: Sequence[str], own: str) -> list[str] | None:

@@ -9,6 +9,7 @@ from knell.core.ports.fleet import HostView, OrderView
 from knell.faces.far.answers import SHORT
 from knell.faces.far.look import HERE, UNSEEN, FarLook, FarScene, far_key
 from knell.faces.text.fleet import CLOCK_OFF, seen_words
+from knell.faces.text.tables import counted
 from knell.faces.text.terminal import printable, since, span
 from knell.faces.top import rows
 from knell.faces.top.table import HEAD
@@ -81,9 +82,6 @@ class FleetRows:
     def _head(self, name: str, live: Sequence[AgentView]) -> rows.TopRow:
         return host_row(name, self.look.scene.host(name), live)
 
-    def find(self, key: str) -> AgentView | None:
-        return self.look.scene.find(key)
-
     def about(self, key: str) -> tuple[str, list[str]] | None:
         """Title and text about the line under the cursor, where it is no agent of this host."""
         scene = self.look.scene
@@ -101,8 +99,7 @@ class FleetRows:
             return "other hosts: not seen yet"
         hosts = [host for host in scene.picture.hosts if host.state != "left"]
         quiet = sum(host.state != "heard" for host in hosts)
-        count = f"{len(hosts)} hosts" if len(hosts) != 1 else "1 host"
-        return f"on {count}" + (f", {quiet} silent" if quiet else "")
+        return f"on {counted(len(hosts), 'host')}" + (f", {quiet} silent" if quiet else "")
 
     def heard(self) -> list[AgentView]:
         """The agents of other hosts, for counting: nobody knows what those of silent ones do."""
@@ -151,7 +148,7 @@ def order_words(order: OrderView) -> str:
 
 def host_row(name: str, host: HostView | None, live: Sequence[AgentView]) -> rows.TopRow:
     """The line above the agents of one host; `host` is None for this one."""
-    count = f"{len(live)} agents" if len(live) != 1 else "1 agent"
+    count = counted(len(live), "agent")
     if host is None or host.state == "heard":
         tone, told = "host", seen_words(host) if host else "here"
         text = [name, count, rows.count_words(live), told if name != HERE else ""]

@@ -17,7 +17,7 @@ class Question(ModalScreen[bool]):
     """Asks whether a plan is carried out. The key of the deed, pressed again, says yes; where more
     than a few agents are meant, their number is typed instead."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,n", "answer(False)", "cancel")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,n", "dismiss(False)", "cancel")]
     DEFAULT_CSS = """
     Question { align: center middle; }
     Question > Vertical {
@@ -71,14 +71,11 @@ class Question(ModalScreen[bool]):
             event.input.value = ""
             event.input.placeholder = f"{self.count}, or Escape"
 
-    def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - textual calls it so
-        self.dismiss(yes)
-
 
 class Page(ModalScreen[None]):
     """A text to read: an explanation, a tree, a receipt, a log, the help."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "close")]
     DEFAULT_CSS = """
     Page { align: center middle; }
     Page > VerticalScroll {
@@ -96,6 +93,3 @@ class Page(ModalScreen[None]):
             text.border_title = self.heading
             text.border_subtitle = "Escape closes"
             yield Static("\n".join(shown(self.lines)) or "(nothing)", markup=False)
-
-    def action_close(self) -> None:
-        self.dismiss()

@@ -15,7 +15,8 @@ FRESH = 5.0  # seconds for which a look needs no age: the next one usually comes
 BAR = 8  # columns
 MEASURED = 2000  # rows
 DOING = {"killed": "killing", "stopped": "stopping"}
-ORDER = ("stalled", "unresponsive", "waiting", "working", "idle", "unknown")
+FRONT = ("stalled", "unresponsive", "waiting")  # they need somebody
+ORDER = (*FRONT, "working", "idle", "unknown")
 
 
 class TopColumn(NamedTuple):
@@ -28,10 +29,7 @@ class TopColumn(NamedTuple):
 
 
 def plain(field: str) -> Callable[[AgentView], str]:
-    def text(view: AgentView) -> str:
-        return str(getattr(view, field) or "")
-
-    return text
+    return lambda view: str(getattr(view, field) or "")
 
 
 def _quiet(view: AgentView) -> str:
@@ -210,11 +208,8 @@ def _head(view: AgentView, form: Layout) -> str:
 
 def ordered(views: Iterable[AgentView]) -> list[AgentView]:
     """Those that need somebody first, then by name: a row stays where it is while it works."""
-    rank = {word: number for number, word in enumerate(ORDER)}
-    front = ("stalled", "unresponsive", "waiting")
-    return sorted(
-        views, key=lambda v: (rank[v.activity] if v.activity in front else len(front), v.name)
-    )
+    rank = {word: number for number, word in enumerate(FRONT)}
+    return sorted(views, key=lambda v: (rank.get(v.activity, len(FRONT)), v.name))
 
 
 def matches(view: AgentView, words: str, host: str = "") -> bool:

@@ -19,9 +19,7 @@ class WebOptions(NamedTuple):
     port: int = 0
     tls_cert: str = ""
     tls_key: str = ""
-    behind_proxy: str = (
-        ""  # the origin under which a proxy serves this server: https://agents.example
-    )
+    behind_proxy: str = ""  # the origin under which a proxy serves it: https://agents.example
     readonly: bool = False
     fleet: bool = False  # other hosts too
 

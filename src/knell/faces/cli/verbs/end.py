@@ -30,8 +30,6 @@ MODES = ("graceful", "soft", "hard")
 @options.flag("--dissolve", help="If it leads a team: dissolve the team as well.")
 @options.children
 @options.cleanup_options
-@options.yes
-@options.dry_run
 @options.wait
 @options.json_given
 def kill(targets: tuple[str, ...], **given: Any) -> int:

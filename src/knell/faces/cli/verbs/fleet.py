@@ -158,12 +158,9 @@ def link(*, tied: bool) -> None:
 # -- keys ------------------------------------------------------------------------------------------
 
 
-@fleet.group("key")
+@fleet.group("key", cls=options.CommandGroup)
 def key() -> None:
     """The keys by which orders are signed, and those that this host obeys."""
-
-
-key.command_class = options.Verb
 
 
 @key.command("new")

@@ -1,6 +1,6 @@
 """The verbs that install what knell brings for other programs: hooks, skills."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,10 +36,7 @@ def hooks(action: str, programs: tuple[str, ...], *, settings: str, dry_run: boo
     knell hooks uninstall
     """
     where = {"settings": settings}
-    reports = _done(Knell().hooks, action, programs, where, dry_run=dry_run)
-    if not output.json_wanted():
-        _print_hooks(action, reports, dry_run=dry_run)
-    return _answer("programs", reports)
+    return _carry_out("hooks", _print_hooks, action, programs, where, dry_run=dry_run)
 
 
 def _print_hooks(action: str, reports: "Sequence[HookReport]", *, dry_run: bool) -> None:
@@ -53,9 +50,6 @@ def _print_hooks(action: str, reports: "Sequence[HookReport]", *, dry_run: bool)
             click.echo(f"        note: {note}")
         if report.diff:
             click.echo(report.diff)
-    changed = any(report.changed for report in reports)
-    if action == "install" and changed and not dry_run:
-        click.echo("sessions that start from now on have the hooks", err=True)
 
 
 @options.verb("skills")
@@ -94,10 +88,7 @@ def skills_verb(
         raise BadRequest("--replace is for install", f"leave it out: knell skills {action}")
     if action == "install":
         where["replace"] = replace
-    reports = _done(Knell().skills, action, skills, where, dry_run=dry_run)
-    if not output.json_wanted():
-        _print_skills(action, reports, dry_run=dry_run)
-    return _answer("skills", reports)
+    return _carry_out("skills", _print_skills, action, skills, where, dry_run=dry_run)
 
 
 def _print_skills(action: str, reports: "Sequence[SkillReport]", *, dry_run: bool) -> None:
@@ -121,8 +112,6 @@ def _print_skills(action: str, reports: "Sequence[SkillReport]", *, dry_run: boo
         output.print_error(f"error: {report.error}")
     for hint in dict.fromkeys(report.hint for report in failed if report.hint):
         output.print_error(f"hint: {hint}")
-    if action == "install" and not dry_run and any(report.changed for report in reports):
-        output.print_error("sessions that start from now on have the skills")
 
 
 def _folder(report: "SkillReport") -> str:
@@ -132,20 +121,23 @@ def _folder(report: "SkillReport") -> str:
 # -- of both -----------------------------------------------------------------------------------
 
 
-def _done(
-    verbs: Any, action: str, names: Sequence[str], given: dict[str, Any], *, dry_run: bool
-) -> Any:
-    """The reports of the action; `status` changes nothing, so that it knows no dry run."""
-    given = given if action == "status" else {**given, "dry_run": dry_run}
-    return getattr(verbs, action)(*names, **given)
-
-
-def _answer(what: str, reports: "Sequence[HookReport | SkillReport]") -> int:
-    """The exit code: one that failed is a failure of the whole. `what` names their list."""
+def _carry_out(
+    what: str, show: Callable[..., None], action: str, names: Sequence[str],
+    given: dict[str, Any], *, dry_run: bool,
+) -> int:  # fmt: skip
+    """The exit code: one that failed is a failure of the whole."""
+    if action != "status":  # which changes nothing, so that it knows no dry run
+        given["dry_run"] = dry_run
+    reports = getattr(getattr(Knell(), what), action)(*names, **given)
     code = Exit.FAILED if any(report.error for report in reports) else Exit.DONE
     if output.json_wanted():
+        listed = "programs" if what == "hooks" else what  # hooks are told by program
         documents = [report._asdict() for report in reports]
-        output.print_json({"ok": code == Exit.DONE, what: documents})
+        output.print_json({"ok": code == Exit.DONE, listed: documents})
+        return code
+    show(action, reports, dry_run=dry_run)
+    if action == "install" and not dry_run and any(report.changed for report in reports):
+        output.print_error(f"sessions that start from now on have the {what}")
     return code
 
 

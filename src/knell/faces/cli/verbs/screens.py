@@ -51,14 +51,10 @@ def show(
     # A target of the fleet may mean somebody later: its database is not waited for.
     here = () if fleet else targets
     Knell().list(*here, with_ended=bool(here))
-    theme = theme or theme_of(os.environ.get("COLORFGBG", ""))
+    # What a terminal says of itself there, as in `0;15`: black on white.
+    background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+    theme = theme or ("light" if background in ("7", "15") else "dark")
     TopApp(targets=targets, readonly=readonly, fleet=fleet, theme=theme).run()
-
-
-def theme_of(colours: str) -> str:
-    """What a terminal says of itself in COLORFGBG, as in `0;15`: black on white."""
-    background = colours.rpartition(";")[2]
-    return "light" if background in ("7", "15") else "dark"
 
 
 def show_by_default() -> int:

@@ -143,8 +143,6 @@ def monitor(*, once: bool, interval: float | None, registry: str, dry_run: bool)
 @options.flag("--all", "show_all", help="List the verdict on every agent.")
 @options.grace
 @options.cleanup_options
-@options.yes
-@options.dry_run
 @options.as_json
 def stalled(*, kill: bool, show_all: bool, **given: Any) -> int:
     """List the agents that have stalled, and why; with --kill, end them.

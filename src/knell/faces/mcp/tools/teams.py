@@ -76,11 +76,8 @@ def answer_shutdown(call: ToolCall) -> Answer:
 
 
 def claim_task(call: ToolCall) -> Answer:
-    claimed = call.knell.task(call.given["taskId"]).claim(call.given["agentId"])
-    return {
-        "task": task_json(claimed.task),
-        "warnings": [one._asdict() for one in claimed.warnings],
-    }
+    task, warnings = call.knell.task(call.given["taskId"]).claim(call.given["agentId"])
+    return {"task": task_json(task), "warnings": [one._asdict() for one in warnings]}
 
 
 def complete_task(call: ToolCall) -> Answer:
