@@ -156,8 +156,7 @@ def snapshot(agent: Agent, run: Run) -> dict[str, Any]:
     It has only the names of the environment: events are printed, and values may be secrets."""
     told = agent._asdict() | {"env": [name for name, _ in agent.env]}
     place = {key: value for key, value in run.place._asdict().items() if value and key != "log"}
-    pid = run.process.pid if run.process else None
-    kept = {"id": run.id, "started_at": run.started_at, "place": place, "pid": pid}
+    kept = {"id": run.id, "started_at": run.started_at, "place": place, "pid": run.pid}
     return {"agent": {key: value for key, value in told.items() if value}, "run": kept}
 
 

@@ -7,7 +7,7 @@ from knell.core.agent import Agent
 from knell.core.errors import IllegalTransition, NoSuchAgent, StillRunning
 from knell.core.ports.store import LiveRecords, NotLive, RunRecord, Seat
 from knell.core.process import ProcessId
-from knell.core.run import Happening, Orphan, Run, State, step
+from knell.core.run import TRANSITIONS, Happening, Orphan, Run, State
 from knell.stores import records
 from knell.stores.sqlite import FULL, NORMAL, Part, Transactions, Value
 
@@ -82,13 +82,12 @@ class SqliteRuns(Part):
                 return
             if known.state is State.ENDED and known.process is None:
                 return  # the caller that ended it had not seen its process
-            state = step(known.state, Happening.BORN)
+            state = TRANSITIONS[known.state, Happening.BORN]
             owner = records.process_text(None if known.state is State.SPAWNING else known.owner)
             self._file.update("runs", {"id": run.id}, **records.whereabouts(run))
             self._file.update("instances", {"run": run.id}, state=state, owner=owner)
             self._file.changed_runs[run.id] = None
-            pid = run.process.pid if run.process else None
-            told = {"pid": pid, "place": run.place.name}
+            told = {"pid": run.pid, "place": run.place.name}
             self._file.write_event("life.started", run.agent, run.id, told)
 
     def set_token(self, run: str, digest: str) -> None:
