@@ -76,12 +76,6 @@ def process_from_text(text: str | None) -> ProcessId | None:
 # -- agents ------------------------------------------------------------------------------------
 
 
-def agent_columns(agent: Agent) -> dict[str, Any]:
-    # ASCII keeps an incomplete character as \udcff, so that a resume gets the very same argument.
-    lists = {key: json.dumps(getattr(agent, key)) for key in ("args", "env", "keep")}
-    return agent._asdict() | lists
-
-
 def agent_from(row: Row) -> Agent:
     _check(row, 14, 18)
     env = _pairs(row[4])

@@ -1,5 +1,6 @@
 """Agents, their runs, and the processes that outlived a run."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -208,7 +209,9 @@ class SqliteRuns(Part):
 
     def _put_agent(self, agent: Agent) -> None:
         """An agent that is on record keeps the date of its first spawn."""
-        columns = records.agent_columns(agent)
+        # ASCII keeps an incomplete character as \udcff: a resume gets the very same argument.
+        lists = {key: json.dumps(getattr(agent, key)) for key in ("args", "env", "keep")}
+        columns = agent._asdict() | lists
         known = {key: columns[key] for key in columns if key != "created_at"}
         if not self._file.update("agents", {"name": agent.name}, **known):
             self._file.insert("agents", **columns)

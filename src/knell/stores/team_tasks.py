@@ -1,4 +1,5 @@
-"""The tasks of teams. Each claim gets a number; an older number can no longer finish the task."""
+"""Teams as others look them up, and their tasks. Each claim of a task gets a number; an older
+number can no longer finish it."""
 
 import json
 from collections.abc import Sequence
@@ -7,13 +8,14 @@ from knell.core.codes import Code
 from knell.core.errors import AskerError, BadRequest
 from knell.core.orchestrator_task import Fate, ReturnedTask
 from knell.core.ports.store import NotLive
-from knell.core.ports.teams import NoSuchTask, NotPending, NotYours
+from knell.core.ports.teams import NoSuchTask, NoSuchTeam, NotPending, NotYours
 from knell.core.run import Ending, Run
-from knell.core.teams import STATES, TaskDeed, TaskStatus, TeamTask, checked_task
+from knell.core.teams import STATES, TaskDeed, TaskStatus, Team, TeamTask, checked_task
 from knell.stores import records
-from knell.stores.lookups import live_team
 from knell.stores.sqlite import FULL, Part, Transactions
 
+TEAMS = "SELECT name, leader, created_at, topology, description, dissolved_at FROM teams"
+TEAM = TEAMS + " WHERE name = ?"
 _TASKS = """
     SELECT id, team, title, description, priority, status, owner, owner_run, token, created_at,
            updated_at, claimed_at, completed_at, warning,
@@ -182,6 +184,14 @@ class SqliteTeamTasks(Part):
 
 
 # -- inside a transaction --------------------------------------------------------------------------
+
+
+def live_team(file: Transactions, name: str) -> Team:
+    """NoSuchTeam if it never existed or was dissolved."""
+    team = file.one(TEAM, Team._make, name)
+    if team is None or team.dissolved_at:
+        raise NoSuchTeam(name)
+    return team
 
 
 def release_tasks(file: Transactions, agent: str, team: str) -> None:
