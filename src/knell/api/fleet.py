@@ -47,7 +47,7 @@ class FleetStatus(NamedTuple):
     heard_s: float | None = None  # seconds since the link last heard the database
 
     def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "hosts": [host.to_json() for host in self.hosts]}
+        return {**self._asdict(), "hosts": [host._asdict() for host in self.hosts]}
 
 
 class FleetVerbs(FleetSetupVerbs):

@@ -9,7 +9,7 @@ from knell.core.shutdown import ShutdownAnswer
 from knell.core.teams import TeamTask
 from knell.life import hooks, skills
 from knell.life.base import caller as callers
-from knell.life.base.authority import check_operator
+from knell.life.base.authority import check_agents, check_operator
 from knell.life.teams import agent_status as statuses
 from knell.life.teams import answer as answers
 from knell.life.teams import ask as requests
@@ -243,9 +243,11 @@ class ServerVerbs(_Part):
         callers.note_refusal(self._world, callers.caller(self._world), why, through=through)
 
     def kin(self, agent: str) -> Run:
-        """The newest run of an agent, if the caller may do that to it; else Refused."""
+        """The newest run of an agent, if the caller may do that to it; else Refused. An agent acts
+        on itself, on what it started, at any depth, and, as leader, on the members of its team. The
+        operator may act on every agent."""
         run = statuses.known_run(self._world, agent)
-        teams.check_kin(self._world, run)
+        check_agents(self._world, callers.caller(self._world), Deed.MANAGE, [run.agent])
         return run
 
     def check_spawn(self) -> None:

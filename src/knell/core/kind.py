@@ -37,6 +37,11 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+def npm(program: str, package: str) -> dict[str, Any]:
+    """What `Kind` needs of a program that npm installs."""
+    return {"program": program, "install": f"npm install -g {package}", "packages": (package,)}
+
+
 class Helper(NamedTuple):
     """A process of the vendor's that serves several sessions, so that no one agent owns it."""
 

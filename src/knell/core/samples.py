@@ -5,7 +5,7 @@ reads it sorts by time, and drops what is older than a day.
 """
 
 import struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from knell.core.stall.verdict import Activity
 
@@ -26,9 +26,6 @@ class Sample(NamedTuple):
     activity: str
     cpu_percent: float | None = None
     memory_mb: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return self._asdict()
 
 
 def place(at: int) -> int:

@@ -85,7 +85,9 @@ def lost_commits(git: Runner, tree: Tree) -> list[str]:
     refs = list(files_below(os.path.join(tree.git_dir, "refs")))
     _check_own_refs(git, tree, refs)
     # MERGE_AUTOSTASH names a commit as well as every *HEAD does, and so may what git has next.
-    own = [file.path for file in os.scandir(tree.git_dir) if _may_name_commits(file)]
+    never = ("index", "sharedindex", NOTE)
+    files = [file for file in os.scandir(tree.git_dir) if file.is_file()]
+    own = [file.path for file in files if not file.name.startswith(never)]
     own += [*refs, *files_below(os.path.join(tree.git_dir, "logs"))]
     known = _commits(git, tree, own) - {tree.commit}
     if not known:
@@ -108,10 +110,6 @@ def _logs(git: Runner, tree: Tree) -> list[str]:
     root = os.path.join(tree.common_dir, "logs")
     known = {os.path.join(root, os.fsdecode(name)) for name in (b"HEAD", *names) if name}
     return [path for path in files_below(root) if path in known]
-
-
-def _may_name_commits(file: "os.DirEntry[str]") -> bool:
-    return file.is_file() and not file.name.startswith(("index", "sharedindex", NOTE))
 
 
 def _check_own_refs(git: Runner, tree: Tree, refs: Sequence[str]) -> None:

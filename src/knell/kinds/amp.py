@@ -6,7 +6,7 @@ person types to leave it.
 
 from typing import Any
 
-from knell.core.kind import Kind, words_of
+from knell.core.kind import Kind, npm, words_of
 from knell.core.mcp_client import McpClient, McpServer
 
 
@@ -17,10 +17,8 @@ def _document(server: McpServer) -> dict[str, Any]:
 
 KIND = Kind(
     "amp",
-    program="amp",
-    install="npm install -g @sourcegraph/amp",
+    **npm("amp", "@sourcegraph/amp"),
     seen=("0.0.1790142911",),
-    packages=("@sourcegraph/amp",),
     # From `amp threads continue --help`: an id or the address of a thread.
     resume=("threads", "continue", "{id}"),
     subcommands=words_of("""

@@ -3,15 +3,13 @@
 Neither its prompt nor its questions were seen, nor what a person types to leave it.
 """
 
-from knell.core.kind import Kind, words_of
+from knell.core.kind import Kind, npm, words_of
 from knell.core.mcp_client import McpClient, started_document
 
 KIND = Kind(
     "auggie",
-    program="auggie",
-    install="npm install -g @augmentcode/auggie",
+    **npm("auggie", "@augmentcode/auggie"),
     seen=("0.36.0",),
-    packages=("@augmentcode/auggie",),
     # From the help: an id or the beginning of one.
     resume=("--resume", "{id}"),
     picks=("--resume", "-r", "--continue", "-c"),

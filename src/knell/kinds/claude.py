@@ -8,7 +8,7 @@ from knell.core import telling
 from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
 from knell.core.hooks.entries import Hooks
-from knell.core.kind import UUID, Helper, Kind, words_of
+from knell.core.kind import UUID, Helper, Kind, npm, words_of
 from knell.core.mcp_client import McpClient, McpServer, reached_document
 from knell.core.stall.signs import Turn
 from knell.core.stall.turns import Record, inner, objects
@@ -163,10 +163,8 @@ def _option(server: McpServer) -> tuple[str, ...]:
 
 KIND = Kind(
     "claude",
-    program="claude",
-    install="npm install -g @anthropic-ai/claude-code",
+    **npm("claude", "@anthropic-ai/claude-code"),
     seen=("2.1.197",),
-    packages=("@anthropic-ai/claude-code",),
     # Its own installer: the daemon and what it starts run as .../claude/versions/2.1.197.
     paths=("claude/versions/*",),
     child_env=("CLAUDECODE", "CLAUDE_CODE_SESSION_ID"),

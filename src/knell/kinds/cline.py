@@ -6,7 +6,7 @@ The work is done in a hub, a daemon in a session of its own that all its termina
 from typing import Any
 
 from knell.core.arguments import Flags
-from knell.core.kind import Helper, Kind, words_of
+from knell.core.kind import Helper, Kind, npm, words_of
 from knell.core.mcp_client import McpClient, McpServer
 
 
@@ -18,10 +18,8 @@ def _document(server: McpServer) -> dict[str, Any]:
 
 KIND = Kind(
     "cline",
-    program="cline",
-    install="npm install -g cline",
+    **npm("cline", "cline"),
     seen=("3.0.65",),
-    packages=("cline",),
     id_pattern=r"\d{13}_[0-9a-z]+",
     # From any directory, and in that one it goes on.
     resume=("--id", "{id}"),

@@ -4,14 +4,12 @@ It cannot be resumed by an id: `--resume` takes the newest session and `--fork` 
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import UUID, Kind, words_of
+from knell.core.kind import UUID, Kind, npm, words_of
 
 KIND = Kind(
     "cn",
-    program="cn",
-    install="npm install -g @continuedev/cli",
+    **npm("cn", "@continuedev/cli"),
     seen=("1.5.47",),
-    packages=("@continuedev/cli",),
     id_pattern=UUID,
     picks=("--resume", "--fork"),
     subcommands=("ls", "checks", "review"),

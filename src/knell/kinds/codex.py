@@ -7,7 +7,7 @@ from typing import Any
 from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
 from knell.core.hooks.entries import Hooks
-from knell.core.kind import UUID, Helper, Kind, words_of
+from knell.core.kind import UUID, Helper, Kind, npm, words_of
 from knell.core.mcp_client import McpClient, McpServer
 from knell.core.stall.signs import Turn
 from knell.core.stall.turns import Record, inner
@@ -111,10 +111,8 @@ def _flags(server: McpServer) -> tuple[str, ...]:
 
 KIND = Kind(
     "codex",
-    program="codex",
-    install="npm install -g @openai/codex",
+    **npm("codex", "@openai/codex"),
     seen=("0.166.0",),
-    packages=("@openai/codex",),
     child_env=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     session_env="CODEX_THREAD_ID",
     id_pattern=UUID,

@@ -4,7 +4,7 @@ A node launcher and the native program.
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import UUID, Kind, words_of
+from knell.core.kind import UUID, Kind, npm, words_of
 from knell.core.mcp_client import McpClient, json_option, started_document
 
 # As `copilot mcp add` writes it.
@@ -13,10 +13,8 @@ _document = started_document("copilot", type="local", tools=["*"])
 
 KIND = Kind(
     "copilot",
-    program="copilot",
-    install="npm install -g @github/copilot",
+    **npm("copilot", "@github/copilot"),
     seen=("1.0.102",),
-    packages=("@github/copilot",),
     id_pattern=UUID,
     # With an id that is there already it resumes that session.
     choose_id=("--session-id={id}",),

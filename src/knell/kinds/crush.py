@@ -6,13 +6,11 @@ none of them up. `exit` and `quit` open a question before it leaves, so that the
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import Kind, words_of
+from knell.core.kind import Kind, npm, words_of
 
 KIND = Kind(
     "crush",
-    program="crush",
-    install="npm install -g @charmland/crush",
-    packages=("@charmland/crush",),
+    **npm("crush", "@charmland/crush"),
     # An id, or the beginning of its hash.
     resume=("--session", "{id}"),
     picks=("--session", "-s", "--continue", "-C"),

@@ -5,15 +5,13 @@ types to leave it.
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import Kind, words_of
+from knell.core.kind import Kind, npm, words_of
 from knell.core.mcp_client import McpClient, started_document
 
 KIND = Kind(
     "droid",
-    program="droid",
-    install="npm install -g @factory/cli",
+    **npm("droid", "@factory/cli"),
     seen=("0.225.2",),
-    packages=("@factory/cli",),
     resume=("--resume", "{id}"),
     picks=("--resume", "-r", "--last", "--fork"),
     subcommands=words_of("resume exec daemon search find update mcp plugin computer doctor help"),

@@ -12,7 +12,7 @@ from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
 from knell.core.hooks.entries import Hooks
 from knell.core.json_lines import records_of
-from knell.core.kind import UUID, Kind, words_of
+from knell.core.kind import UUID, Kind, npm, words_of
 from knell.core.mcp_client import McpClient, reached_document
 from knell.core.stall.signs import Turn
 from knell.core.stall.turns import Record, objects
@@ -114,10 +114,8 @@ TYPED_LOG = TypedLog(
 
 KIND = Kind(
     "gemini",
-    program="gemini",
-    install="npm install -g @google/gemini-cli",
+    **npm("gemini", "@google/gemini-cli"),
     seen=("0.61.0",),
-    packages=("@google/gemini-cli",),
     child_env=("GEMINI_CLI", "GEMINI_SESSION_ID"),
     session_env="GEMINI_SESSION_ID",
     id_pattern=UUID,

@@ -7,7 +7,7 @@ same keys.
 from typing import Any
 
 from knell.core.arguments import Flags
-from knell.core.kind import words_of
+from knell.core.kind import npm, words_of
 from knell.core.mcp_client import McpClient, McpServer
 from knell.kinds.opencode import KIND as OPENCODE
 
@@ -21,10 +21,8 @@ def _document(server: McpServer) -> dict[str, Any]:
 KIND = OPENCODE._replace(
     skills=(),  # not seen
     name="kilo",
-    program="kilo",
-    install="npm install -g @kilocode/cli",
+    **npm("kilo", "@kilocode/cli"),
     seen=("7.7.7",),
-    packages=("@kilocode/cli",),
     child_env=("KILO_PID",),
     session_env="KILO_PID",
     subcommands=words_of("""

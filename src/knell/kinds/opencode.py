@@ -6,7 +6,7 @@ from typing import Any
 
 from knell.core.arguments import Flags, HeadlessMode
 from knell.core.environment import TOKEN
-from knell.core.kind import Database, Kind, words_of
+from knell.core.kind import Database, Kind, npm, words_of
 from knell.core.mcp_client import McpClient, McpServer, bearer
 from knell.core.serving import Serving
 from knell.core.stall.signs import Turn
@@ -100,10 +100,8 @@ def _variable(server: McpServer) -> tuple[tuple[str, str], ...]:
 
 KIND = Kind(
     "opencode",
-    program="opencode",
-    install="npm install -g opencode-ai",
+    **npm("opencode", "opencode-ai"),
     seen=("1.18.33",),
-    packages=("opencode-ai",),
     child_env=("OPENCODE_PID",),  # kilo sets OPENCODE as well
     session_env="OPENCODE_PID",
     id_pattern="ses_[0-9A-Za-z]+",

@@ -4,7 +4,7 @@ Two node processes: a launcher and its child.
 """
 
 from knell.core.arguments import Flags
-from knell.core.kind import UUID, Kind, words_of
+from knell.core.kind import UUID, Kind, npm, words_of
 from knell.core.mcp_client import McpClient, json_option, started_document
 from knell.kinds.claude import dashed
 
@@ -13,10 +13,8 @@ _document = started_document("qwen")  # as `qwen mcp add` writes it
 
 KIND = Kind(
     "qwen",
-    program="qwen",
-    install="npm install -g @qwen-code/qwen-code",
+    **npm("qwen", "@qwen-code/qwen-code"),
     seen=("0.15.10",),
-    packages=("@qwen-code/qwen-code",),
     id_pattern=UUID,
     # `--session-id` would fix the id at the start. But /clear begins another, of which nothing is
     # told to the run: the id is unsure then, and knell does not begin with a claim.

@@ -3,17 +3,15 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from knell.core.authority import Deed
 from knell.core.errors import BadRequest, FileFailed, KnellError
 from knell.core.hooks import edit
 from knell.core.hooks.edit import Backup, digest
 from knell.core.hooks.entries import Hooks
 from knell.core.ports.disk import WholeFile
 from knell.core.ports.world import World
-from knell.life.base.authority import check_operator
+from knell.life.base.authority import one_installer
 from knell.life.base.versions import programs_here
 
 
@@ -61,11 +59,8 @@ def uninstall(world: World, wish: HookWish) -> list[HookReport]:
 def _change(
     world: World, wish: HookWish, verb: Callable[[World, Site, HookWish], HookReport]
 ) -> list[HookReport]:
-    if not wish.dry_run:
-        check_operator(world, Deed.SET_UP)
-    sites = _sites(world, wish)
-    # One installer at a time.
-    with nullcontext() if wish.dry_run else world.disk.lock(f"{_backups(world)}.lock"):
+    with one_installer(world, "hooks.lock", dry_run=wish.dry_run):
+        sites = _sites(world, wish)
         return [_try_one(site, lambda site: verb(world, site, wish)) for site in sites]
 
 

@@ -5,10 +5,8 @@ person changed or put there stays, unless they ask to have it put aside."""
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
-from knell.core.authority import Deed
 from knell.core.errors import BadRequest, KnellError
 from knell.core.ports.trees import Trees
 from knell.core.ports.world import World
@@ -22,7 +20,7 @@ from knell.core.skills import (
     note_in,
     standing,
 )
-from knell.life.base.authority import check_operator
+from knell.life.base.authority import one_installer
 from knell.life.base.versions import programs_here
 
 ASIDE = ".before-knell"  # behind the name of the directory of skills: what stood there before
@@ -83,13 +81,13 @@ def install(world: World, wish: SkillWish) -> list[SkillReport]:
             made[folder] = world.trees.make_above(site.path)
         return _install_one(world.trees, site, wish, made.get(folder, 0))
 
-    with _locked(world, wish):
+    with one_installer(world, "skills.lock", dry_run=wish.dry_run):
         return [_try_one(site, put) for site in _sites(world, wish) if site.files]
 
 
 def uninstall(world: World, wish: SkillWish) -> list[SkillReport]:
     """Takes them out; each directory is then as it was before, to the byte."""
-    with _locked(world, wish):
+    with one_installer(world, "skills.lock", dry_run=wish.dry_run):
         sites = _sites(world, wish)
         made: dict[str, int] = {}
         for site in sites:
@@ -103,14 +101,6 @@ def uninstall(world: World, wish: SkillWish) -> list[SkillReport]:
             world.trees.remove_empty(os.path.join(folder + ASIDE, "x"), 1)
             world.trees.remove_empty(os.path.join(folder, "x"), levels)
     return reports
-
-
-def _locked(world: World, wish: SkillWish) -> AbstractContextManager[None]:
-    """One installer at a time, and only a person."""
-    if wish.dry_run:
-        return nullcontext()
-    check_operator(world, Deed.SET_UP)
-    return world.disk.lock(os.path.join(world.home, "skills.lock"))
 
 
 def _try_one(site: SkillSite, verb: Callable[[SkillSite], SkillReport]) -> SkillReport:

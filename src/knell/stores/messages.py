@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from knell.core.errors import BadRequest
 from knell.core.teams import EVERYBODY, Message, checked_message
 from knell.stores import records
-from knell.stores.lookups import live_team
 from knell.stores.sqlite import FULL, Part
+from knell.stores.team_tasks import live_team
 
 MOST = 1_000  # messages that one call returns
 

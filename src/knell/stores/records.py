@@ -76,12 +76,6 @@ def process_from_text(text: str | None) -> ProcessId | None:
 # -- agents ------------------------------------------------------------------------------------
 
 
-def agent_columns(agent: Agent) -> dict[str, Any]:
-    # ASCII keeps an incomplete character as \udcff, so that a resume gets the very same argument.
-    lists = {key: json.dumps(getattr(agent, key)) for key in ("args", "env", "keep")}
-    return agent._asdict() | lists
-
-
 def agent_from(row: Row) -> Agent:
     _check(row, 14, 18)
     env = _pairs(row[4])
@@ -156,8 +150,7 @@ def snapshot(agent: Agent, run: Run) -> dict[str, Any]:
     It has only the names of the environment: events are printed, and values may be secrets."""
     told = agent._asdict() | {"env": [name for name, _ in agent.env]}
     place = {key: value for key, value in run.place._asdict().items() if value and key != "log"}
-    pid = run.process.pid if run.process else None
-    kept = {"id": run.id, "started_at": run.started_at, "place": place, "pid": pid}
+    kept = {"id": run.id, "started_at": run.started_at, "place": place, "pid": run.pid}
     return {"agent": {key: value for key, value in told.items() if value}, "run": kept}
 
 

@@ -1,5 +1,6 @@
 """Agents, their runs, and the processes that outlived a run."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ from knell.core.agent import Agent
 from knell.core.errors import IllegalTransition, NoSuchAgent, StillRunning
 from knell.core.ports.store import LiveRecords, NotLive, RunRecord, Seat
 from knell.core.process import ProcessId
-from knell.core.run import Happening, Orphan, Run, State, step
+from knell.core.run import TRANSITIONS, Happening, Orphan, Run, State
 from knell.stores import records
 from knell.stores.sqlite import FULL, NORMAL, Part, Transactions, Value
 
@@ -82,13 +83,12 @@ class SqliteRuns(Part):
                 return
             if known.state is State.ENDED and known.process is None:
                 return  # the caller that ended it had not seen its process
-            state = step(known.state, Happening.BORN)
+            state = TRANSITIONS[known.state, Happening.BORN]
             owner = records.process_text(None if known.state is State.SPAWNING else known.owner)
             self._file.update("runs", {"id": run.id}, **records.whereabouts(run))
             self._file.update("instances", {"run": run.id}, state=state, owner=owner)
             self._file.changed_runs[run.id] = None
-            pid = run.process.pid if run.process else None
-            told = {"pid": pid, "place": run.place.name}
+            told = {"pid": run.pid, "place": run.place.name}
             self._file.write_event("life.started", run.agent, run.id, told)
 
     def set_token(self, run: str, digest: str) -> None:
@@ -209,7 +209,9 @@ class SqliteRuns(Part):
 
     def _put_agent(self, agent: Agent) -> None:
         """An agent that is on record keeps the date of its first spawn."""
-        columns = records.agent_columns(agent)
+        # ASCII keeps an incomplete character as \udcff: a resume gets the very same argument.
+        lists = {key: json.dumps(getattr(agent, key)) for key in ("args", "env", "keep")}
+        columns = agent._asdict() | lists
         known = {key: columns[key] for key in columns if key != "created_at"}
         if not self._file.update("agents", {"name": agent.name}, **known):
             self._file.insert("agents", **columns)

@@ -1,4 +1,5 @@
-"""The tasks of teams. Each claim gets a number; an older number can no longer finish the task."""
+"""Teams as others look them up, and their tasks. Each claim of a task gets a number; an older
+number can no longer finish it."""
 
 import json
 from collections.abc import Sequence
@@ -7,13 +8,14 @@ from knell.core.codes import Code
 from knell.core.errors import AskerError, BadRequest
 from knell.core.orchestrator_task import Fate, ReturnedTask
 from knell.core.ports.store import NotLive
-from knell.core.ports.teams import NoSuchTask, NotPending, NotYours
+from knell.core.ports.teams import NoSuchTask, NoSuchTeam, NotPending, NotYours
 from knell.core.run import Ending, Run
-from knell.core.teams import TaskDeed, TaskStatus, TeamTask, checked_task, next_status
+from knell.core.teams import STATES, TaskDeed, TaskStatus, Team, TeamTask, checked_task
 from knell.stores import records
-from knell.stores.lookups import live_team
 from knell.stores.sqlite import FULL, Part, Transactions
 
+TEAMS = "SELECT name, leader, created_at, topology, description, dissolved_at FROM teams"
+TEAM = TEAMS + " WHERE name = ?"
 _TASKS = """
     SELECT id, team, title, description, priority, status, owner, owner_run, token, created_at,
            updated_at, claimed_at, completed_at, warning,
@@ -77,7 +79,7 @@ class SqliteTeamTasks(Part):
             if known.owner and known.owner != agent:
                 raise NotYours(known, agent)
             claimed = known._replace(
-                status=next_status(TaskStatus.PENDING, TaskDeed.CLAIM).value,
+                status=STATES[TaskStatus.PENDING, TaskDeed.CLAIM].value,
                 owner=agent,
                 owner_run=self._run_to_hold(agent, run),
                 token=known.token + 1,
@@ -94,7 +96,7 @@ class SqliteTeamTasks(Part):
             known = self._held(task, agent, token)
             if known.status == TaskStatus.COMPLETED:
                 return known
-            status = next_status(TaskStatus(known.status), TaskDeed.COMPLETE).value
+            status = STATES[TaskStatus(known.status), TaskDeed.COMPLETE].value
             done = _put(self._file, known._replace(status=status, completed_at=self._file.now()))
             self._file.execute("DELETE FROM team_needs WHERE needs = ? OR task = ?", task, task)
             _tell(self._file, "task.completed", done, agent, freed=done.blocks)
@@ -184,6 +186,14 @@ class SqliteTeamTasks(Part):
 # -- inside a transaction --------------------------------------------------------------------------
 
 
+def live_team(file: Transactions, name: str) -> Team:
+    """NoSuchTeam if it never existed or was dissolved."""
+    team = file.one(TEAM, Team._make, name)
+    if team is None or team.dissolved_at:
+        raise NoSuchTeam(name)
+    return team
+
+
 def release_tasks(file: Transactions, agent: str, team: str) -> None:
     """An agent that leaves a team gives back all its tasks there."""
     for task in SqliteTeamTasks(file).tasks(team, owner=agent):
@@ -235,7 +245,7 @@ def _give_back(
     """The task without an owner; the token of its last claim is no longer valid."""
     status = task.status
     if status == TaskStatus.IN_PROGRESS:
-        status = next_status(TaskStatus.IN_PROGRESS, TaskDeed.RELEASE).value
+        status = STATES[TaskStatus.IN_PROGRESS, TaskDeed.RELEASE].value
     free = {"status": status, "owner": "", "owner_run": "", "claimed_at": "", "warning": warning}
     free = _put(file, task._replace(**free, token=task.token + 1))
     _tell(file, event, free, agent, **more)

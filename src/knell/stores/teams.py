@@ -11,10 +11,16 @@ from knell.core.ports.teams import InAnotherTeam, TeamExists
 from knell.core.run import Ending, Outcome, Run
 from knell.core.teams import Role, Team, TeamMember, Topology, next_colour
 from knell.stores import records
-from knell.stores.lookups import TEAM, TEAMS, live_team
 from knell.stores.shutdowns import SqliteShutdowns
 from knell.stores.sqlite import FULL, Part, Transactions
-from knell.stores.team_tasks import hand_over_tasks, reassign_tasks, release_tasks
+from knell.stores.team_tasks import (
+    TEAM,
+    TEAMS,
+    hand_over_tasks,
+    live_team,
+    reassign_tasks,
+    release_tasks,
+)
 
 _MEMBERS = "SELECT team, agent, role, colour, joined_at, run FROM members"
 

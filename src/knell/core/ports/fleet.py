@@ -135,9 +135,6 @@ class HostView(NamedTuple):
     key: str
     doubt: str = ""  # why its answers are not believed
 
-    def to_json(self) -> dict[str, Any]:
-        return self._asdict()
-
 
 class OrderView(NamedTuple):
     """One order, as the database knows it. Times are seconds after 1970."""
@@ -155,9 +152,6 @@ class OrderView(NamedTuple):
     finished_at: float | None
     answer: dict[str, Any]
     dry_run: bool = False  # it only asks what would be done
-
-    def to_json(self) -> dict[str, Any]:
-        return self._asdict()
 
 
 class FleetEvent(NamedTuple):

@@ -83,10 +83,10 @@ def first_age(now: Clock, sign: Sign, start: StartTime) -> float | None:
     given, or the clocks cannot be trusted.
 
     All sleep since boot is taken off, because it is not known when the machine slept."""
-    set_by = (now.wall - now.up) - (start.wall - start.up)
+    set_by = now.booted - (start.wall - start.up)
     if not sign.wall or abs(set_by) > JUMP:
         return None
-    return max(0.0, now.wall - sign.wall - (now.up - now.awake))
+    return max(0.0, now.wall - sign.wall - now.suspended)
 
 
 def _cpu(before: Trace | None, used: float | None, passed: float) -> Trace | None:

@@ -26,6 +26,16 @@ class Clock(NamedTuple):
     up: float  # seconds since boot, sleep included
     boot: str
 
+    @property
+    def booted(self) -> float:
+        """When this boot began by the wall clock; it changes only when that clock is set."""
+        return self.wall - self.up
+
+    @property
+    def suspended(self) -> float:
+        """Seconds of sleep since boot."""
+        return self.up - self.awake
+
 
 class Sign(NamedTuple):
     """One sign of life as it is now: another mark is a new sign."""

@@ -52,7 +52,7 @@ def _document(rows: Sequence[str], hosts: "Sequence[HostView]") -> str:
     more = {json.dumps(host.name): json.dumps(_heard(host))[1:] for host in hosts}
     parts = (row[:-1].rpartition('"host": ') for row in rows)
     agents = [row + more[name] for row, _, name in parts]
-    told = [json.dumps(host.to_json()) for host in hosts]
+    told = [json.dumps(host._asdict()) for host in hosts]
     return f'{{\n  "agents": [{_indented(agents)}],\n  "hosts": [{_indented(told)}]\n}}'
 
 
@@ -70,8 +70,8 @@ def status_fleet() -> int:
 
     fleet = Knell().fleet
     hosts, agents, orders = fleet.hosts(), fleet.agents(), fleet.orders()
-    document: dict[str, Any] = {"hosts": [host.to_json() for host in hosts], "agents": agents}
-    document["orders"] = [one.to_json() for one in orders]
+    document: dict[str, Any] = {"hosts": [host._asdict() for host in hosts], "agents": agents}
+    document["orders"] = [one._asdict() for one in orders]
     text = hosts_table(hosts)
     text += "\n\n" + fleet_agents_table(agents, hosts) if agents else "\n\nno agents"
     text += "\n\n" + orders_text(orders) if orders else ""

@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 Started = tuple[dict[str, Any], str]  # as a document, and as a line for people
 
 
-def pid_of(run: Run) -> int | None:
-    return run.process.pid if run.process else None
-
-
 def started_json(agent: Agent, run: Run) -> dict[str, Any]:
-    return {"name": agent.name, "kind": agent.kind, "run": run.id, "pid": pid_of(run)}
+    return {"name": agent.name, "kind": agent.kind, "run": run.id, "pid": run.pid}
 
 
 def spawned_result(spawned: "Spawned") -> Started:
@@ -33,7 +29,7 @@ def spawned_result(spawned: "Spawned") -> Started:
     print_warnings(warnings)
     where = {"place": run.place._asdict(), "conversation": agent.conversation}
     found = whereabouts(run.place.name, run.place.pane)
-    text = f"{agent.name}: {agent.kind} runs as PID {pid_of(run)}{found}"
+    text = f"{agent.name}: {agent.kind} runs as PID {run.pid}{found}"
     return started_json(agent, run) | where, text
 
 

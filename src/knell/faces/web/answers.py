@@ -67,13 +67,13 @@ def receipt(knell: Knell, values: Values) -> Any:
 def tasks(knell: Knell, _: Values) -> Any:
     """Every task of every team, with who claimed it when."""
     history = knell.task_history()
-    steps = {task: [one.to_json() for one in found] for task, found in history.items()}
+    steps = {task: [one._asdict() for one in found] for task, found in history.items()}
     known = [task._asdict() | {"history": steps.get(task.id, [])} for task in knell.tasks()]
     return {"tasks": known, "teams": [view.team._asdict() for view in knell.teams()]}
 
 
 def worktrees(knell: Knell, _: Values) -> Any:
-    return {"worktrees": [one.to_json() for one in knell.worktrees()]}
+    return {"worktrees": [one._asdict() for one in knell.worktrees()]}
 
 
 def night(knell: Knell, values: Values) -> Any:

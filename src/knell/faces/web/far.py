@@ -123,7 +123,7 @@ def picture(knell: Knell) -> Json:
     return {
         "hosts": [host_json(one) for one in found.hosts],
         "agents": [view.to_json() | {"id": far_key(view)} for view in found.agents],
-        "orders": [one.to_json() for one in found.orders],
+        "orders": [one._asdict() for one in found.orders],
     }
 
 

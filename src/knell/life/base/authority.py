@@ -1,7 +1,8 @@
 """The gate: asks core/authority.py whether the caller may, with what the targets are to it."""
 
+import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from knell.core.authority import OPERATOR, Caller, Deed, Relation, Subject, decide
@@ -14,6 +15,8 @@ from knell.life.base.caller import asker, caller, refuse
 from knell.life.base.members import starters_of
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from knell.core.agent import Agent
     from knell.core.ports.world import World
 
@@ -62,6 +65,14 @@ def check_authority(
 def check_operator(world: "World", deed: Deed) -> None:
     """Refuses a deed that has no agent for its target and is the operator's alone."""
     check(world, caller(world), deed, [Subject("", Relation.STRANGE)])
+
+
+def one_installer(world: "World", lock: str, *, dry_run: bool) -> "AbstractContextManager[None]":
+    """One at a time, and only a person; a dry run is anybody's."""
+    if dry_run:
+        return nullcontext()
+    check_operator(world, Deed.SET_UP)
+    return world.disk.lock(os.path.join(world.home, lock))
 
 
 def check_agents(

@@ -82,10 +82,8 @@ def _folder(world: World, agent: Agent, kind: Kind, first: str) -> str:
     cwd = world.disk.real(agent.cwd)
     below = os.path.dirname(kind.conversation[0])
     root = root_of(world, agent, kind)
-    for folder in world.disk.glob(os.path.join(root, below)):
-        if project_above(world, kind, folder) == cwd:
-            return folder
-    return ""
+    folders = world.disk.glob(os.path.join(root, below))
+    return next((one for one in folders if project_above(world, kind, one) == cwd), "")
 
 
 def _chats(world: World, agent: Agent, log: TypedLog, folder: str, since: float) -> list[Chat]:

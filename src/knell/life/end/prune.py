@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from knell.core.authority import Deed
 from knell.core.errors import BadRequest
@@ -23,9 +23,6 @@ class Pruned(NamedTuple):
     runs: tuple[str, ...]
     freed: int  # bytes of their directories, and of their lines in the archive
     kept: tuple[str, ...]  # "RUN: why" of directories that could not be removed
-
-    def to_json(self) -> dict[str, Any]:
-        return self._asdict()
 
 
 def prune(

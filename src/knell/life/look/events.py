@@ -38,9 +38,6 @@ class TaskStep(NamedTuple):
     agent: str
     now: str  # its status from then on
 
-    def to_json(self) -> dict[str, Any]:
-        return self._asdict()
-
 
 def task_history(world: World) -> dict[str, list[TaskStep]]:
     """Who claimed a task, gave it back or completed it."""

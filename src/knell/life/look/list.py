@@ -194,7 +194,7 @@ def view_of(
         name=run.agent,
         state=run.state.value,
         activity_age_s=last.age if last.activity not in ("", UNKNOWN) else None,
-        pid=run.process.pid if run.process else None,
+        pid=run.pid,
         place=run.place.name,
         pane=run.place.pane,
         heartbeat_age_s=None if beat is None else round(max(0.0, world.seconds() - beat), 1),

@@ -63,13 +63,9 @@ def follow_lines(world: World, name: str, count: int, every: float) -> Iterator[
 
 def added(before: Sequence[str], now: Sequence[str]) -> list[str]:
     """The lines of `now` behind those that both have; all of them if it has nothing in common."""
-    if list(before) == list(now):
-        return []
-    most = min(len(before), len(now))
-    for length in range(most, 0, -1):
-        if list(before[-length:]) == list(now[:length]):
-            return list(now[length:])
-    return list(now)
+    before, now = list(before), list(now)
+    lengths = range(min(len(before), len(now)), 0, -1)
+    return now[next((n for n in lengths if before[-n:] == now[:n]), 0) :]
 
 
 def screen_of(world: World, name: str) -> ScreenView:

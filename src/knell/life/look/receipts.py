@@ -66,9 +66,6 @@ class WorktreeView(NamedTuple):
     quarantined: bool
     commands: tuple[str, ...]  # by which a person gets the work back, inside the repository
 
-    def to_json(self) -> dict[str, Any]:
-        return self._asdict()
-
 
 def worktrees(world: World, limit: int) -> list[WorktreeView]:
     """The newest first, one row a path and ref."""

@@ -131,7 +131,7 @@ def _row(target: AddressedRun, chance: RestartDecision, run: Run) -> JsonAnswer:
         "agent_id": f"{target.agent.name}#{target.run.id}",
         "new_agent_id": target.agent.name,
         "task_id": target.task,
-        "pid": command.pid_of(run),
+        "pid": run.pid,
         "retry_count": chance.attempt,
         "backoff_seconds": chance.delay,
         "restarted_at": whole_seconds(run.started_at),

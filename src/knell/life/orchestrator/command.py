@@ -60,7 +60,7 @@ class AddressedRun(NamedTuple):
 
     @property
     def pid(self) -> int | None:
-        return pid_of(self.run)
+        return self.run.pid
 
 
 def find_addressed(world: World, agent_id: str) -> AddressedRun:
@@ -89,10 +89,6 @@ def check_agent_id(given: dict[str, Any], for_all: str, for_one: tuple[str, ...]
 def check_task_id(task: str) -> None:
     if not re.fullmatch(NAME, task):
         raise BadParameter("TASK_ID", "TASK_ID must be like TASK-31-1: letters, digits, '-', '_'")
-
-
-def pid_of(run: Run | None) -> int | None:
-    return run.process.pid if run and run.process else None
 
 
 def short_number(number: float) -> int | float:

@@ -100,7 +100,7 @@ def _row(
         "agent_id": run.agent,
         "agent_type": (agent.role or agent.kind) if agent else None,
         "task_id": run.task or None,
-        "pid": command.pid_of(run),
+        "pid": run.pid,
         "process_alive": alive,
         "cpu_percent": used.cpu_percent,
         "memory_mb": used.memory_mb,

@@ -50,7 +50,7 @@ def carry_out(world: World, given: dict[str, Any]) -> JsonAnswer:
         "agent_type": given["AGENT_TYPE"],
         "task_id": given["TASK_ID"],
         "status": "running",
-        "pid": command.pid_of(run),
+        "pid": run.pid,
         "created_at": whole_seconds(run.started_at),
         "started_at": whole_seconds(run.started_at),
         "expected_completion": whole_seconds(run.started_at, timeout),

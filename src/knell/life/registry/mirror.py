@@ -205,7 +205,7 @@ def mark_running(
 
 def start_fields(world: World, agent: Agent, run: Run) -> dict[str, Any]:
     words = start_words(world, agent)
-    pane = {"id": run.place.pane, "pid": run.process.pid if run.process else None}
+    pane = {"id": run.place.pane, "pid": run.pid}
     pane |= {"cmd": os.path.basename(words[0]) if words else "", "cwd": agent.cwd}
     fields: dict[str, Any] = {"start_command": start_line(world, agent), "pane": pane}
     if agent.role:

@@ -171,18 +171,19 @@ class OpenRequests:
 
     def __init__(self, world: World, by: str) -> None:
         self.world, self.by = world, by
-        self.suspended = self._seconds_suspended()
+        self.suspended = world.clock().suspended
         self.began_at: dict[str, float] = {}  # request → when this boot began, by the wall's clock
 
     def act(self) -> None:
         """Ends agents that are ready, that are to be forced, or whose time is up."""
-        before, self.suspended = self.suspended, self._seconds_suspended()
+        clock = self.world.clock()
+        before, self.suspended = self.suspended, clock.suspended
         slept = self.suspended - before > 1.0  # while the machine slept, no agent could answer
         store = self.world.store
         if not store.runs.leaving():
             return
-        requests, booted = store.shutdowns.open_requests(), self._booted_at()
-        self.began_at = {one.id: self.began_at.get(one.id, booted) for one in requests}
+        requests = store.shutdowns.open_requests()
+        self.began_at = {one.id: self.began_at.get(one.id, clock.booted) for one in requests}
         for request in requests:
             run = store.runs.run(request.run)
             if run and run.live and run.host == self.world.host and not self._is_being_ended(run):
@@ -216,15 +217,5 @@ class OpenRequests:
         """By the wall clock, corrected by what it was set since the request was first seen here."""
         if not request.deadline_at:
             return False
-        set_by = self._booted_at() - self.began_at[request.id]
+        set_by = self.world.clock().booted - self.began_at[request.id]
         return self.world.seconds() - set_by > seconds_of(request.deadline_at)
-
-    def _booted_at(self) -> float:
-        """When this boot began by the wall clock; it changes only when that clock is set."""
-        now = self.world.clock()
-        return now.wall - now.up
-
-    def _seconds_suspended(self) -> float:
-        """Since boot."""
-        now = self.world.clock()
-        return now.up - now.awake

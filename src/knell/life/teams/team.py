@@ -210,12 +210,6 @@ def check_leads(world: World, team: str, what: str) -> Team:
     return found
 
 
-def check_kin(world: World, run: Run) -> None:
-    """An agent acts on itself, on what it started, at any depth, and, as leader, on the members of
-    its team. The operator may act on every agent."""
-    check_agents(world, caller(world), Deed.MANAGE, [run.agent])
-
-
 def check_spawn(world: World) -> None:
     """A member whose role forbids it starts no agents; for a team, `spawn` itself checks more."""
     who = caller(world)

@@ -105,10 +105,8 @@ class Descendants:
             return OTHER_PANE
         if process.ppid == self.keeper and self.is_from_others(process):
             return panes.FROM_OTHERS
-        for pattern in self.keep:
-            if matches(process.command(), pattern):
-                return "kept: " + pattern
-        return ""
+        kept = (f"kept: {one}" for one in self.keep if matches(process.command(), one))
+        return next(kept, "")
 
     def patterns_shared(self, process: Process) -> list[tuple[str, str]]:
         """The rules under which this may be a vendor's helper that serves several sessions."""

@@ -54,10 +54,8 @@ def home_of(pid: int | str) -> str:
 
 def of(pid: int | str) -> str | None:
     """The cgroup v2 of a process, also of a dead one that is not reaped yet; "" for the root."""
-    for line in os.fsdecode(read(f"/proc/{pid}/cgroup")).splitlines():
-        if line.startswith("0::"):
-            return line[3:].rstrip("/")
-    return None
+    lines = os.fsdecode(read(f"/proc/{pid}/cgroup")).splitlines()
+    return next((line[3:].rstrip("/") for line in lines if line.startswith("0::")), None)
 
 
 def holds(path: str, pid: int) -> bool:

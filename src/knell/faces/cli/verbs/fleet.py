@@ -231,7 +231,7 @@ def orders(ctx: click.Context, *, with_closed: bool) -> None:
     from knell.faces.text.fleet import orders_text
 
     found = Knell().fleet.orders(with_closed=with_closed)
-    document = {"orders": [one.to_json() for one in found]}
+    document = {"orders": [one._asdict() for one in found]}
     output.print_result(document, orders_text(found), if_empty="no order waits")
 
 

@@ -59,7 +59,7 @@ def prune(*, days: float | None, export: str | None, dry_run: bool) -> int:
     would = "Would remove" if dry_run else "Removed"
     runs = counted(len(found.runs), "run")
     text = f"{would} {runs} that ended before {clock(found.before)} ({size(found.freed / 2**20)})"
-    output.print_result(found.to_json(), text)
+    output.print_result(found._asdict(), text)
     for kept in found.kept:
         output.print_error(f"kept {kept}")
     return exits.Exit.DONE

@@ -109,7 +109,7 @@ def resume_one(
     document |= {"conversation": agent.conversation, "verdict": verdict.value}
     document["warnings"] = [one._asdict() for one in warnings]
     found = whereabouts(run.place.name)
-    text = f"{agent.name}: PID {started.pid_of(run)}{found}, {RESUMED[verdict.value]}"
+    text = f"{agent.name}: PID {run.pid}{found}, {RESUMED[verdict.value]}"
     return document, text, verdict.value == "fresh"
 
 
@@ -183,7 +183,7 @@ def restart_one(knell: Knell, name: str, given: dict[str, Any], *, here: bool) -
     document |= {"resumed": resumed, "receipt": receipt.to_json() if receipt else None}
     how = "goes on with its conversation" if resumed else "runs afresh"
     found = whereabouts(run.place.name, run.place.pane)
-    return document, f"{agent.name}: {how} as PID {started.pid_of(run)}{found}"
+    return document, f"{agent.name}: {how} as PID {run.pid}{found}"
 
 
 @options.verb("fork")

@@ -125,7 +125,7 @@ def create(*, registry: str, **given: Any) -> None:
     """
     agent, run, warnings = Knell(registry=registry).create(**given)
     started.print_warnings(warnings)
-    pid, session = started.pid_of(run), run.place.session
+    pid, session = run.pid, run.place.session
     text = f"{agent.name}: {agent.kind} runs as PID {pid} in session {session}"
     output.print_result(started.started_json(agent, run) | {"session": session}, text)
 
@@ -153,7 +153,7 @@ def adopt(**given: Any) -> None:
     agent, run, warnings = Knell().adopt(**given)
     started.print_warnings(warnings)
     name, place = agent.name, run.place.name
-    text = f"{name}: took charge of PID {started.pid_of(run)} ({agent.kind}, {place})"
+    text = f"{name}: took charge of PID {run.pid} ({agent.kind}, {place})"
     text += f"\n{name}: {HELD if run.cgroup else NOT_HELD}"
     output.print_result(started.started_json(agent, run) | {"cgroup": bool(run.cgroup)}, text)
 

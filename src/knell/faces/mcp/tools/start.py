@@ -26,7 +26,7 @@ def run_json(run: Run) -> Answer:
     return {
         "agentId": run.agent,
         "run": run.id,
-        "pid": run.process.pid if run.process else None,
+        "pid": run.pid,
         "place": run.place.name,
         "pane": run.place.pane,
     }

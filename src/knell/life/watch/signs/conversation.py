@@ -133,5 +133,5 @@ def _begun(run: Run, now: Clock) -> str:
     born = start_time(run)
     at = born.wall - 1.0
     if not born.wall and run.process is not None:
-        at = now.wall - now.up + run.process.start / TICKS - 1.0
+        at = now.booted + run.process.start / TICKS - 1.0
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S") if at > 0 else ""
