@@ -11,7 +11,7 @@ KnellError
 IllegalTransition   our bug; never caught
 """
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from knell.core.codes import Code
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knell.core.conversation import ConversationCandidate
-
-State = TypeVar("State", bound=str)
-Happening = TypeVar("Happening", bound=str)
 
 
 class KnellError(Exception):
@@ -184,10 +181,3 @@ class FleetFailed(WorldError):
 class IllegalTransition(Exception):
     def __init__(self, state: str, happening: str) -> None:
         super().__init__(f"a run that is {state} cannot take '{happening}'")
-
-
-class Transitions(dict[tuple[State, Happening], State]):
-    """A table of states; a pair that it does not have is an IllegalTransition."""
-
-    def __missing__(self, pair: tuple[State, Happening]) -> State:
-        raise IllegalTransition(*pair)

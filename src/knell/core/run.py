@@ -7,7 +7,7 @@ from binascii import b2a_base64
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from knell.core.errors import Transitions
+from knell.core.errors import IllegalTransition
 from knell.core.process import ProcessId
 
 if TYPE_CHECKING:
@@ -29,22 +29,20 @@ class Happening(StrEnum):
     GONE = "gone"  # its end was seen
 
 
-TRANSITIONS = Transitions[State, Happening](
-    {
-        (State.SPAWNING, Happening.BORN): State.RUNNING,
-        (State.SPAWNING, Happening.END_ASKED): State.STOPPING,
-        (State.SPAWNING, Happening.LET_GO): State.ENDED,
-        (State.SPAWNING, Happening.GONE): State.ENDED,
-        (State.RUNNING, Happening.END_ASKED): State.STOPPING,
-        (State.RUNNING, Happening.LET_GO): State.ENDED,
-        (State.RUNNING, Happening.GONE): State.ENDED,
-        (State.STOPPING, Happening.BORN): State.STOPPING,  # a kill that overtook the spawn
-        (State.STOPPING, Happening.END_ASKED): State.STOPPING,  # a dead killer's claim taken over
-        (State.STOPPING, Happening.SPARED): State.RUNNING,
-        (State.STOPPING, Happening.LET_GO): State.ENDED,
-        (State.STOPPING, Happening.GONE): State.ENDED,
-    }
-)
+TRANSITIONS: dict[tuple[State, Happening], State] = {
+    (State.SPAWNING, Happening.BORN): State.RUNNING,
+    (State.SPAWNING, Happening.END_ASKED): State.STOPPING,
+    (State.SPAWNING, Happening.LET_GO): State.ENDED,
+    (State.SPAWNING, Happening.GONE): State.ENDED,
+    (State.RUNNING, Happening.END_ASKED): State.STOPPING,
+    (State.RUNNING, Happening.LET_GO): State.ENDED,
+    (State.RUNNING, Happening.GONE): State.ENDED,
+    (State.STOPPING, Happening.BORN): State.STOPPING,  # a kill that overtook the spawn
+    (State.STOPPING, Happening.END_ASKED): State.STOPPING,  # a dead killer's claim taken over
+    (State.STOPPING, Happening.SPARED): State.RUNNING,
+    (State.STOPPING, Happening.LET_GO): State.ENDED,
+    (State.STOPPING, Happening.GONE): State.ENDED,
+}
 
 
 class Outcome(StrEnum):
@@ -128,6 +126,13 @@ class Orphan(NamedTuple):
     process: ProcessId
     command: str
     why: str  # archived, kept, survived, keeper_gone
+
+
+def step(state: State, happening: Happening) -> State:
+    """The next state, or IllegalTransition: a bug in knell, never caught."""
+    if (state, happening) not in TRANSITIONS:
+        raise IllegalTransition(state, happening)
+    return TRANSITIONS[state, happening]
 
 
 def seen_ending(run: Run, journal: "Journal") -> Ending:

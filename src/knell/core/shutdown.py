@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
-from knell.core.errors import BadRequest, Transitions
+from knell.core.errors import BadRequest, IllegalTransition
 from knell.core.teams import MessageType
 
 
@@ -26,20 +26,18 @@ class Move(StrEnum):
     LET_GO = "let go"  # knell let go of the run, which may live on
 
 
-PHASES = Transitions[Phase, Move](
-    {
-        (Phase.REQUESTED, Move.APPROVE): Phase.APPROVED,
-        (Phase.REQUESTED, Move.REJECT): Phase.REJECTED,
-        (Phase.REQUESTED, Move.FORCE): Phase.FORCE_KILLED,
-        (Phase.REQUESTED, Move.GONE): Phase.CONFIRMED,  # it ended instead of answering
-        (Phase.REQUESTED, Move.WITHDRAW): Phase.WITHDRAWN,
-        (Phase.REQUESTED, Move.LET_GO): Phase.WITHDRAWN,
-        (Phase.APPROVED, Move.CONFIRM): Phase.APPROVED,  # until the end of the run is proven
-        (Phase.APPROVED, Move.FORCE): Phase.FORCE_KILLED,
-        (Phase.APPROVED, Move.GONE): Phase.CONFIRMED,
-        (Phase.APPROVED, Move.LET_GO): Phase.WITHDRAWN,
-    }
-)
+PHASES: dict[tuple[Phase, Move], Phase] = {
+    (Phase.REQUESTED, Move.APPROVE): Phase.APPROVED,
+    (Phase.REQUESTED, Move.REJECT): Phase.REJECTED,
+    (Phase.REQUESTED, Move.FORCE): Phase.FORCE_KILLED,
+    (Phase.REQUESTED, Move.GONE): Phase.CONFIRMED,  # it ended instead of answering
+    (Phase.REQUESTED, Move.WITHDRAW): Phase.WITHDRAWN,
+    (Phase.REQUESTED, Move.LET_GO): Phase.WITHDRAWN,
+    (Phase.APPROVED, Move.CONFIRM): Phase.APPROVED,  # until the end of the run is proven
+    (Phase.APPROVED, Move.FORCE): Phase.FORCE_KILLED,
+    (Phase.APPROVED, Move.GONE): Phase.CONFIRMED,
+    (Phase.APPROVED, Move.LET_GO): Phase.WITHDRAWN,
+}
 OPEN = (Phase.REQUESTED, Phase.APPROVED)  # while one is open, its agent is shutting down
 
 
@@ -67,6 +65,13 @@ class ShutdownRequest(NamedTuple):
     # until when the agent may finish its work; empty: it is ready.
     deadline_at: str = ""
     overdue: str = Overdue.FORCE.value
+
+
+def next_phase(phase: Phase, move: Move) -> Phase:
+    """The next phase, or IllegalTransition."""
+    if (phase, move) not in PHASES:
+        raise IllegalTransition(phase, move)
+    return PHASES[phase, move]
 
 
 class ShutdownAnswer(NamedTuple):

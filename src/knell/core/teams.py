@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from knell.core.errors import BadRequest, Transitions
+from knell.core.errors import BadRequest, IllegalTransition
 from knell.core.receipt import Receipt
 
 LONGEST = 64 * 1024  # characters of one message, and of the description of a task
@@ -89,13 +89,11 @@ class TaskDeed(StrEnum):
     RELEASE = "release"  # its owner gives it back, or has ended
 
 
-STATES = Transitions[TaskStatus, TaskDeed](
-    {
-        (TaskStatus.PENDING, TaskDeed.CLAIM): TaskStatus.IN_PROGRESS,
-        (TaskStatus.IN_PROGRESS, TaskDeed.COMPLETE): TaskStatus.COMPLETED,
-        (TaskStatus.IN_PROGRESS, TaskDeed.RELEASE): TaskStatus.PENDING,
-    }
-)
+STATES: dict[tuple[TaskStatus, TaskDeed], TaskStatus] = {
+    (TaskStatus.PENDING, TaskDeed.CLAIM): TaskStatus.IN_PROGRESS,
+    (TaskStatus.IN_PROGRESS, TaskDeed.COMPLETE): TaskStatus.COMPLETED,
+    (TaskStatus.IN_PROGRESS, TaskDeed.RELEASE): TaskStatus.PENDING,
+}
 
 
 class Priority(StrEnum):
@@ -121,6 +119,13 @@ class TeamTask(NamedTuple):
     warning: str = ""
     needs: tuple[str, ...] = ()  # open tasks that should be done first
     blocks: tuple[str, ...] = ()
+
+
+def next_status(status: TaskStatus, deed: TaskDeed) -> TaskStatus:
+    """The next state by the table, or IllegalTransition."""
+    if (status, deed) not in STATES:
+        raise IllegalTransition(status, deed)
+    return STATES[status, deed]
 
 
 def checked_task(task: TeamTask) -> TeamTask:

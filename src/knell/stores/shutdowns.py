@@ -4,7 +4,7 @@ from knell.core.errors import IllegalTransition
 from knell.core.ports.store import NotLive
 from knell.core.ports.teams import AskedShutdown, MovedShutdown, NoSuchRequest
 from knell.core.run import Ending, Outcome, Run
-from knell.core.shutdown import PHASES, Move, Phase, ShutdownRequest
+from knell.core.shutdown import Move, Phase, ShutdownRequest, next_phase
 from knell.stores import records
 from knell.stores.sqlite import FULL, Part
 
@@ -76,7 +76,7 @@ class SqliteShutdowns(Part):
     def _move(
         self, known: ShutdownRequest, move: Move, answer: str = "", deadline_at: str = ""
     ) -> ShutdownRequest:
-        phase, at = PHASES[Phase(known.phase), move], self._file.now()
+        phase, at = next_phase(Phase(known.phase), move), self._file.now()
         now = known._replace(phase=phase.value, answer=records.plain(answer) or known.answer)
         if move in (Move.APPROVE, Move.CONFIRM):
             now = now._replace(deadline_at=deadline_at)

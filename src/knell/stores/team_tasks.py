@@ -10,7 +10,7 @@ from knell.core.orchestrator_task import Fate, ReturnedTask
 from knell.core.ports.store import NotLive
 from knell.core.ports.teams import NoSuchTask, NoSuchTeam, NotPending, NotYours
 from knell.core.run import Ending, Run
-from knell.core.teams import STATES, TaskDeed, TaskStatus, Team, TeamTask, checked_task
+from knell.core.teams import TaskDeed, TaskStatus, Team, TeamTask, checked_task, next_status
 from knell.stores import records
 from knell.stores.sqlite import FULL, Part, Transactions
 
@@ -79,7 +79,7 @@ class SqliteTeamTasks(Part):
             if known.owner and known.owner != agent:
                 raise NotYours(known, agent)
             claimed = known._replace(
-                status=STATES[TaskStatus.PENDING, TaskDeed.CLAIM].value,
+                status=next_status(TaskStatus.PENDING, TaskDeed.CLAIM).value,
                 owner=agent,
                 owner_run=self._run_to_hold(agent, run),
                 token=known.token + 1,
@@ -96,7 +96,7 @@ class SqliteTeamTasks(Part):
             known = self._held(task, agent, token)
             if known.status == TaskStatus.COMPLETED:
                 return known
-            status = STATES[TaskStatus(known.status), TaskDeed.COMPLETE].value
+            status = next_status(TaskStatus(known.status), TaskDeed.COMPLETE).value
             done = _put(self._file, known._replace(status=status, completed_at=self._file.now()))
             self._file.execute("DELETE FROM team_needs WHERE needs = ? OR task = ?", task, task)
             _tell(self._file, "task.completed", done, agent, freed=done.blocks)
@@ -245,7 +245,7 @@ def _give_back(
     """The task without an owner; the token of its last claim is no longer valid."""
     status = task.status
     if status == TaskStatus.IN_PROGRESS:
-        status = STATES[TaskStatus.IN_PROGRESS, TaskDeed.RELEASE].value
+        status = next_status(TaskStatus.IN_PROGRESS, TaskDeed.RELEASE).value
     free = {"status": status, "owner": "", "owner_run": "", "claimed_at": "", "warning": warning}
     free = _put(file, task._replace(**free, token=task.token + 1))
     _tell(file, event, free, agent, **more)
