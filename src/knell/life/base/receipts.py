@@ -49,7 +49,7 @@ def run_receipt(
         run=run.id,
         kind=agent.kind if agent else "",
         place=run.place.name,
-        pid=run.pid,
+        pid=run.process.pid if run.process else None,  # as Run.pid, with no call on the way
         started_at=run.started_at,
     )
     if ending is None:
