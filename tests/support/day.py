@@ -255,7 +255,8 @@ class Day:
         player = self.players[name]
         self.verdicts.setdefault(name, Counter())[activity.value] += 1
         silent = self.watched - player.last_sign
-        hung = player.hangs and silent > player.part.patience
+        # A file keeps its time a little rounded: at the very second, either verdict is right.
+        hung = player.hangs and silent >= player.part.patience
         self.agent_rounds += not hung
         if activity is not Activity.STALLED:
             return
