@@ -51,7 +51,7 @@ def test_H29_already_dead_is_told_and_is_success(house: House) -> None:
 
 def test_H29_one_that_ended_by_itself_is_already_dead_too(house: House) -> None:
     luna = started(house, "tell()")
-    eventually(lambda: not alive(luna.pid))
+    eventually(lambda: not alive(luna.keeper))  # until then a kill proves the end itself
     done = house.run("kill", "luna")
     assert done.returncode == 0
     assert f"Process group {luna.pid} not found for 'luna' (already terminated)" in done.stdout

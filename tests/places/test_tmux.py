@@ -316,6 +316,7 @@ def test_without_tmux_nothing_is_said_about_the_pane(tmux: Any, folder: Path) ->
 
 def test_looking_costs_one_call_and_closing_two(tmux: Any, folder: Path) -> None:
     place = Tmux(tmux.env, timeout=60).open(launch(tmux))
+    Tmux(tmux.env, timeout=60).open(launch(tmux))  # a server that is just ending is asked again
     wrapper, calls = folder / "bin" / "tmux", folder / "calls"
     wrapper.parent.mkdir()
     wrapper.write_text(f'#!/bin/sh\necho x >>"{calls}"\nPATH="{tmux.env["PATH"]}" exec tmux "$@"\n')
