@@ -135,7 +135,7 @@ class LiveVerbs:
     def night(self, since: str) -> r.Night:
         """What happened since a time (ISO 8601 in UTC): stalls, restarts, endings, tasks that were
         handed back, and work that was rescued."""
-        from knell.life.look.events import night
+        from knell.life.look.night import night
 
         return night(self._world, since)
 

@@ -20,9 +20,9 @@ from knell.life.end.reap import Reaped as Reaped
 from knell.life.hooks import HookReport as HookReport
 from knell.life.look.bug_report import BugReport as BugReport
 from knell.life.look.doctor import Diagnosis as Diagnosis
-from knell.life.look.events import Night as Night
 from knell.life.look.events import TaskStep as TaskStep
 from knell.life.look.list import AgentView as AgentView
+from knell.life.look.night import Night as Night
 from knell.life.look.output import ScreenView as ScreenView
 from knell.life.look.progress import EndingProgress as EndingProgress
 from knell.life.look.receipts import ReceiptPage as ReceiptPage

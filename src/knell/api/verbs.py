@@ -151,7 +151,7 @@ class StartAndWatchVerbs:
         The first may run on, and neither sees what the other says from now on. `new_name`: of the
         new one (default: NAME-fork). It works in the same directory and has the same tag.
         """
-        from knell.life.start.resume import prepare_fork
+        from knell.life.start.fork import prepare_fork
 
         start = prepare_fork(self._world, name, args)
         return self.spawn(
@@ -169,7 +169,7 @@ class StartAndWatchVerbs:
         Which program has it is found by its files; it starts in the directory where the
         conversation was held, or in `cwd`.
         """
-        from knell.life.start.resume import found_conversation
+        from knell.life.start.fork import found_conversation
 
         start = found_conversation(self._world, id, cwd, args)
         return self.spawn(
