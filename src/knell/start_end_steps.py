@@ -70,7 +70,8 @@ AFTERMATH = (
     EndingStep("revival", Moment.RECORDED, "end.vendors:end_revived"),
     EndingStep("put away", Moment.RECORDED, "base.take_in:put_away_after"),
 )
-# Whether a step has something to do for a case: asked of every ending, so it loads nothing.
+# Whether a step has something to do for a case: asked of every ending, so it loads nothing. Apart
+# from the steps, because a lambda gets no types in a NamedTuple.
 APPLIES: dict[str, Callable[[World, Case], bool]] = {
     "registry: announce": lambda world, case: _has_registry(world, case.agent.cwd),
     "backends: part": lambda _, case: bool(case.agent.env) and shares(case.agent.env),

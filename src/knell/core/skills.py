@@ -4,10 +4,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from knell.core.kind import Kind
-from knell.core.receipt import record_from_json
 
 DEEPEST = 3  # directories that an installation may have to make: ~/.config, opencode, skills
 NOTE = ".knell.json"  # beside the files that knell wrote: which, and how they were
@@ -53,8 +52,10 @@ def new_note(files: Mapping[str, bytes], *, made: int, aside: bool) -> SkillNote
 def note_in(tree: FolderSeen) -> SkillNote | None:
     """None if there is none, or if it is none that knell could have written."""
     try:
-        note: SkillNote = record_from_json(SkillNote, json.loads(tree.files.get(NOTE) or b""))
-    except (ValueError, TypeError, RecursionError):
+        found = cast("dict[str, Any]", json.loads(tree.files.get(NOTE) or b""))
+        files = cast("dict[str, str]", dict(found["files"]))
+        note = SkillNote(files, int(found["made"]), bool(found["aside"]))
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return note._replace(made=min(max(0, note.made), DEEPEST))
 
