@@ -255,8 +255,8 @@ class Day:
         player = self.players[name]
         self.verdicts.setdefault(name, Counter())[activity.value] += 1
         silent = self.watched - player.last_sign
-        # The watch adds up differences of a float clock. Where the clock passes a power of two (8192
-        # s after the boot), sixty times 15 s may be a hair more than 900: then either is right.
+        # The watch adds up differences of a float clock. Where that clock passes a power of two, as
+        # 8192 s after the boot, sixty times 15 s may be a hair more than 900: either is right then.
         hung = player.hangs and silent >= player.part.patience
         self.agent_rounds += not hung
         if activity is not Activity.STALLED:
