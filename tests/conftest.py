@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from house import House, become_subreaper, open_house
 from needs import REASONS, skip_without
 
 HERE = Path(__file__).parent
+MANY_NEW = 50  # files of tests that nobody has read yet: it pays to read them first
 LINUX_ROOMS = ("bench", "chaos", "e2e", "fast")
 LINUX_WORDS = ("/proc", "unshare", "pidfd", "cgroup", "setns", "prctl", "portable_scenes")
 
@@ -45,6 +48,29 @@ def pytest_configure(config: pytest.Config) -> None:
         "knell", deadline=None, derandomize=True, suppress_health_check=UNCHECKED
     )
     hypothesis.settings.load_profile("knell")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """In a fresh clone, pytest rewrites the assertions of every file, which takes longer than all
+    else that it does before the first test. With several processes each would do it by itself:
+    here a process a core does it for all."""
+    many = session.config.getoption("numprocesses", None) or 0
+    if many > 1 and not sys.dont_write_bytecode and len(never_read()) > MANY_NEW:
+        shares = [path for path in HERE.iterdir() if path.is_dir() or path.name.startswith("test_")]
+        argv = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-n", "0"]
+        cores = os.cpu_count() or 1
+        readers = [
+            subprocess.Popen([*argv, *sorted(shares)[core::cores]], stdout=subprocess.DEVNULL)
+            for core in range(cores)
+        ]
+        for reader in readers:
+            reader.wait()
+
+
+def never_read() -> list[Path]:
+    """The files of tests whose rewritten code Python's cache has not."""
+    kept = {path.name.partition(".")[0] for path in HERE.rglob("__pycache__/test_*-pytest-*.pyc")}
+    return [path for path in HERE.rglob("test_*.py") if path.stem not in kept]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -21,7 +21,8 @@ def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
             continue
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node
-        yield from imports(node)
+        elif not isinstance(node, ast.expr):  # inside which there is no statement
+            yield from imports(node)
 
 
 def graph(sources: dict[str, str]) -> Graph:

@@ -11,6 +11,12 @@ from urllib.parse import unquote, urlsplit
 from pages import DOCS, ROOT, for_users
 
 PICTURES = ("keeper", "stamp", "proof", "ladder", "receipt", "stall")
+# Sphinx keeps millions of small objects: to look through them for rubbish as often as Python does
+# by itself is a good part of the work.
+SPHINX = (
+    "import gc, sys; gc.set_threshold(200_000, 50, 50);"
+    " from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
+)
 CONTRACT_ID = re.compile(r"(?<![\w/.-])[HOMTCGPKR]\d{1,2}(?![\w.-])")
 
 
@@ -38,7 +44,7 @@ def build(out: Path) -> dict[Path, Page]:
     """Every page of the site."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q"),
+            *(sys.executable, "-c", SPHINX, "-W", "--keep-going", "-q"),
             *("-d", str(out / "trees"), "-b", "html", str(DOCS), str(out / "html")),
         ],
         capture_output=True, text=True, check=False, timeout=550,

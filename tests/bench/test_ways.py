@@ -16,7 +16,7 @@ from ways import Way
 from ways.knells import Adopted, KeeperOnly, WithCgroup, no_cgroup
 from ways.scripts import KillGroup, KillPid
 from ways.tmux import KillSession
-from witness import Witness
+from witness import Witness, reap
 from workshop import Bench
 
 from house import House, alive, descendants, eventually, pause
@@ -110,8 +110,9 @@ def test_a_process_that_hops_from_pid_to_pid_is_not_missed(bench: Bench) -> None
     way.end(started)
     for _ in range(20):
         assert not witness.none_left()
-        assert witness.left() >= 1
+        reap()  # each look at thousands of its dead would let it hop to its own end meanwhile
         pause(0.005)
+    assert witness.left() >= 1
     witness.end()
     assert witness.left() == 0
 

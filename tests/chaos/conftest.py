@@ -1,9 +1,10 @@
 """Chaos with a seed: the same faults again for whoever gives the same number.
 
-`make test` runs a small version, without the tests marked `stress`. `make chaos` runs the long one
-(`QUICK=1`: a short one) with a seed of its own that it prints; and from the other folders, those
-tests that are marked `stress`, and those of faults that were once found (P and K of
-docs/contracts.md). It writes docs/chaos.md when all of it passed.
+`make test` runs the scenes in a small version, without the fuzzers, the broken disks, the crowds
+and whatever else is marked `stress`. `make chaos` runs the long version of everything (`QUICK=1`: a
+short one) with a seed of its own that it prints; and from the other folders, those tests that are
+marked `stress`, and those of faults that were once found (P and K of docs/contracts.md). It writes
+docs/chaos.md when all of it passed.
 """
 
 import os

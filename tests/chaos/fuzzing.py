@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import hypothesis
 from hypothesis import strategies as st
 
-from chaos.conftest import is_long, is_small, seed
+from chaos.conftest import is_long, seed
 from house import House
 from knell.faces import exits
 
 LONGER = 8  # the long version tries this many times as much as the short one
-SMALLER = 5  # the small version tries this part of it
 EXIT_CODES = set(map(int, exits.Exit))
 HUNG = -1
 PATIENCE = 300.0  # seconds that one command may take on a busy machine
@@ -27,7 +26,7 @@ Test = Callable[..., Any]
 
 def fuzzed(examples: int = 60) -> Callable[[Test], Test]:
     """Tries that many examples, always the same ones for the same seed, and writes none down."""
-    count = examples * LONGER if is_long() else examples // SMALLER if is_small() else examples
+    count = examples * LONGER if is_long() else examples
     chosen = hypothesis.settings(max_examples=count, database=None, print_blob=False)
     return lambda test: hypothesis.seed(seed())(chosen(test))
 

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from chaos.conftest import is_long, is_small
+from chaos.conftest import is_long
 from chaos.disks import Disk, mounts_of_our_own, run
 from chaos.report import Tally
 from complaints import Done
 from house import House, alive, descendants, eventually
 from scenes import DEAF, SLEEPS, started
+
+pytestmark = pytest.mark.stress
 
 STORE, RUNS = "store", "runs' directories"
 FAULTS: dict[str, Callable[[Disk], None]] = {
@@ -143,7 +145,7 @@ def on_a_failing_disk(
 EACH = [(fault, where) for fault in FAULTS for where in (STORE, RUNS)]
 # The others are played by tests/faults, with other means, or in the long version.
 SHORT = [("full", RUNS), ("read-only", RUNS), ("deaf (EIO from fsync)", STORE)]
-DISKS = EACH * 3 if is_long() else SHORT[-1:] if is_small() else SHORT
+DISKS = EACH * 3 if is_long() else SHORT
 each_disk = pytest.mark.parametrize(("fault", "where"), DISKS)
 
 

@@ -5,7 +5,9 @@ import random
 import subprocess
 import time
 
-from chaos.conftest import is_long, is_small
+import pytest
+
+from chaos.conftest import is_long
 from chaos.report import Tally
 from fleets import Fleet
 from hosts import Host
@@ -13,13 +15,15 @@ from house import House, alive, eventually, pause, state_and_parent
 from knell.core.run import Run
 from postgres import cluster
 
+pytestmark = pytest.mark.stress
+
 HOST = "build-7"
 ENDED = "SELECT count(*) FROM knell.receipts WHERE run = %s AND receipt->>'result' = 'ended'"
 
 
 def still_for() -> float:
-    """Seconds; a statement of the link has one, so that it gives up in the small version too."""
-    return 60.0 if is_long() else 3.0 if is_small() else 15.0
+    """Seconds; a statement of the link has one, so that it gives up in the short version too."""
+    return 60.0 if is_long() else 15.0
 
 
 def test_a_database_that_stands_still(house: House, chance: random.Random, tally: Tally) -> None:

@@ -14,6 +14,8 @@ from chaos.report import Tally
 from house import House, alive
 from knell.faces.cli.group import VERBS, cli
 
+pytestmark = pytest.mark.stress
+
 # Not here: run becomes the agent; mcp, web and the link of a fleet serve until they are ended; demo
 # has tests of its own.
 SILENT = {"run", "mcp", "web", "link", "demo"}

@@ -13,6 +13,8 @@ from chaos.report import Tally
 from house import House, alive
 from knell.life.orchestrator.invoke import COMMANDS, load_command
 
+pytestmark = pytest.mark.stress
+
 NAMES = [f"orchestrator.{short}" for short in COMMANDS]
 
 

@@ -16,6 +16,8 @@ from chaos.report import Tally
 from house import House, alive
 from knell.faces.mcp.tools.call import TOOLS
 
+pytestmark = pytest.mark.stress
+
 PATIENCE = 60.0
 # Not these: they start programs, or end agents as they are told.
 SPARED = {"spawn-agent"}

@@ -15,6 +15,8 @@ from chaos.fuzz_targets import SEEDS, TARGETS
 from chaos.fuzzing import fuzzed
 from chaos.report import Tally
 
+pytestmark = pytest.mark.stress
+
 HERE = Path(__file__).resolve().parent
 NAMES = sorted(TARGETS)
 GUIDED, SECONDS = (NAMES, 8) if is_long() else (["stat"], 1)  # for each of them

@@ -16,6 +16,8 @@ from knell.kinds import KnownKinds
 from knell.registry_file.agent_sessions import AgentSessions
 from scenes import SLEEPS, started
 
+pytestmark = pytest.mark.stress
+
 ROW = "tmux_sessions:\n- name: luna\n  status: running\n"
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chaos.conftest import is_long, is_small
+from chaos.conftest import is_long
 from chaos.fuzzing import Shell, fuzzed, json_values, shell_in
 from chaos.report import Tally
 from house import House, alive, eventually
@@ -24,6 +24,8 @@ from knell.life.base.conversation import is_whole
 from knell.processes.journal import read_journal
 from knell.wiring import RealWorld
 from scenes import SLEEPS, started
+
+pytestmark = pytest.mark.stress
 
 FILES = ("journal", "end", "end.new", "heartbeat", "receipt.json", "record.json", "screen",
          "session-start", "environment", "launch", "ready", "output.log")  # fmt: skip
@@ -171,9 +173,7 @@ VANDALS: tuple[Vandal, ...] = (
     a_directory, a_fifo, a_link_to_itself, a_link_to_treasure, an_endless_device, random_bytes,
     hostile_lines, a_huge_number, a_hole,
 )  # fmt: skip
-each_vandal = pytest.mark.parametrize(
-    "vandal", VANDALS[1::3] if is_small() else VANDALS, ids=lambda one: one.__name__
-)
+each_vandal = pytest.mark.parametrize("vandal", VANDALS, ids=lambda one: one.__name__)
 
 
 def vandalised(path: Path, vandal: Vandal, chance: random.Random) -> None:

@@ -17,6 +17,8 @@ from knell.core.errors import BadConfig
 from knell.core.ladder import LONGEST_WAIT
 from knell.core.settings import Settings
 
+pytestmark = pytest.mark.stress
+
 VALUES = ["1", "-1", "nan", "inf", "-inf", "1e999", "9" * 5000, "0x10", "true", '"x"', '""', "[]",
           '["a"]', "[1]", "{}", "2020-01-01", "'''", '"\\ud800"', "[" * 2000, "{a=" * 500
 ]  # fmt: skip

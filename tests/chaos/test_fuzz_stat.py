@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from chaos.report import Tally
 from house import House, alive, descendants, eventually
 from knell.processes.os.linux import Process, identify, obeys_hangup_only, stat_of
 from scenes import adopted, end, started, stranger
+
+pytestmark = pytest.mark.stress
 
 # At most 15 bytes: the kernel cuts longer names.
 EVIL = {

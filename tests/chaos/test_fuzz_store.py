@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import pytest
 
-from chaos.conftest import is_small
 from chaos.fuzzing import Shell, shell_in
 from chaos.report import Tally
 from house import House, alive
 from scenes import SLEEPS, started
+
+pytestmark = pytest.mark.stress
 
 VALUES = [
     "x", "", "-1", -1, 0, 2**63 - 1, 1.5, 1e308, float("inf"), b"\xff\x00", b"", "{", "[]", "{}",
@@ -101,7 +102,7 @@ def test_a_senseless_row_crashes_nobody(
     scene: Scene, chance: random.Random, often: int, tally: Tally
 ) -> None:
     """A row that no knell ever wrote is passed over or told in one line, and ends nobody"""
-    for _ in range(5 if is_small() else 25 * often):
+    for _ in range(25 * often):
         scene.restore()
         what = spoil(scene, chance)
         for verb in chance.sample(VERBS, 3):

@@ -1,12 +1,14 @@
 """What the tests of teams play with: agents that run `knell …` from inside, and a team of them."""
 
+import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from agent_commands import AGENT, heard, tell
 from house import House, eventually, preloaded
 from knell.core.run import Run
 from knell.core.shutdown import ShutdownRequest
@@ -14,38 +16,7 @@ from knell.core.teams import TeamTask
 from knell.life.teams.kill_agent import KillAgentAnswer
 from preloaded import Forked, Words
 
-# It runs what it is told to, one thread a call, and tells what came of it. `{}` keeps it bounded.
-PUPPET = """
-import json, os, signal, socket, subprocess, sys, threading
-signal.alarm(1200)
-door = socket.socket(socket.AF_UNIX)
-if os.path.exists(os.environ["DOOR"]):  # of its run before
-    os.unlink(os.environ["DOOR"])
-door.bind(os.environ["DOOR"])
-door.listen(100)
-def serve(caller):
-    told = json.loads(caller.makefile().readline())
-    env = {**os.environ, **told["env"]}
-    for name in told["without"]:
-        env.pop(name, None)
-    if told["words"] == ["env"]:
-        answer = [0, json.dumps(dict(os.environ)), ""]
-    else:
-        knell = [sys.executable, "-m", "knell", *told["words"]]
-        argv = told["words"][1:] if told["words"][0] == "exec" else knell
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, stdin=-3)
-        answer = [done.returncode, done.stdout, done.stderr]
-    try:
-        caller.sendall((json.dumps(answer) + "\\n").encode())
-    except OSError:
-        pass
-    caller.close()
-if os.environ.get("DEAF"):
-    [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]
-open(os.environ["KNELL_READY"], "w").close()
-while True:
-    threading.Thread(target=serve, args=door.accept()[:1], daemon=True).start()
-"""
+PUPPET = AGENT  # it runs what it is told to, and tells what came of it
 
 
 class Said(NamedTuple):
@@ -61,6 +32,8 @@ class Said(NamedTuple):
 class Puppet:
     """An agent of knell that does, inside itself, what the test says."""
 
+    pid = 0
+
     def __init__(self, house: House, name: str, **wish: Any) -> None:
         self.house, self.name = house, name
         number = os.urandom(4).hex()
@@ -75,29 +48,37 @@ class Puppet:
         assert self.run.process
         self.pid = self.run.process.pid
 
-    def call(self, *words: str, env: dict[str, str] | None = None, without: Any = ()) -> Any:
+    def call(self, *words: str, **how: Any) -> Any:
         """Begins `knell WORDS` inside; the returned file tells its end."""
-        caller = socket.socket(socket.AF_UNIX)
-        caller.settimeout(300)
-        caller.connect(str(self.door))
-        told = {"words": words, "env": env or {}, "without": list(without)}
-        caller.sendall((json.dumps(told) + "\n").encode())
-        return caller
+        return tell(self.door, *words, **how)
 
     def says(self, *words: str, **how: Any) -> Said:
         """What `knell WORDS` said, run inside; code -1 if the agent did not live to tell."""
         with self.call(*words, **how) as caller:
-            try:
-                line = caller.makefile().readline()
-            except OSError:
-                line = ""
-        return Said(*json.loads(line)) if line else Said(-1, "", "")
+            return Said(*heard(caller))
 
     def asks(self, *words: str, **how: Any) -> Any:
         """The same, of a command that succeeds with --json."""
         said = self.says(*words, "--json", **how)
         assert said.code == 0, said
         return said.json
+
+    def with_token(self, *words: str) -> Said:
+        """The same words by a process outside, which this agent's token proves: the same caller,
+        for the price of a fork. Endings of its own are not the same by it."""
+        with begun(self.house, *words, KNELL_TOKEN=self.token) as command:
+            out, err = command.communicate(timeout=300)
+        return Said(command.returncode or 0, out, err)
+
+    def asks_with_token(self, *words: str) -> Any:
+        """The same, of a command that succeeds with --json."""
+        said = self.with_token(*words, "--json")
+        assert said.code == 0, said
+        return said.json
+
+    def inbox(self) -> list[dict[str, Any]]:
+        """Its unread messages, as `knell inbox --json` tells them."""
+        return self.asks_with_token("inbox")["messages"]
 
     def leaves(self) -> None:
         """Agrees to leave, and has no work to finish."""
@@ -106,6 +87,10 @@ class Puppet:
 
     @property
     def token(self) -> str:
+        with contextlib.suppress(OSError):  # as it was given at its start
+            for line in Path(f"/proc/{self.pid}/environ").read_bytes().split(b"\0"):
+                if line.startswith(b"KNELL_TOKEN="):
+                    return line.partition(b"=")[2].decode()
         return self.says("env").json["KNELL_TOKEN"]
 
 
@@ -147,6 +132,14 @@ def kill_agent(
     env = house.env | ({"KNELL_TOKEN": asker.token} if asker else {})
     with type(house.knell)(env=env) as knell:
         return knell.team(wish.pop("team", "red")).kill(agent, **wish)
+
+
+def ask(house: House, asker: Puppet, agent: str = "wendy", **wish: Any) -> ShutdownRequest:
+    """As `knell ask`, of that agent by its token: for tests of what comes of being asked."""
+    with type(house.knell)(env=house.env | {"KNELL_TOKEN": asker.token}) as knell:
+        request = knell.shutdowns.ask(agent, **wish)
+    assert (request.phase, request.by) == ("requested", asker.name)
+    return request
 
 
 def colours(house: House, team: str = "red") -> dict[str, str]:

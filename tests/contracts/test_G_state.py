@@ -14,15 +14,13 @@ from knell.core import ladder
 from knell.core.ladder import Rung
 from knell.core.receipt import Proof
 from knell.processes.ending import loop
+from preloaded import Forked
 from scenes import DEAF, TIDY, Played, adopted, event_types, started
 
 
-def background(house: House, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "knell", *words],
-        env=house.env, cwd=house.root, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+def background(house: House, *words: str) -> "Forked | subprocess.Popen[str]":
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    return house.begin(*words, text=True, stdin=subprocess.DEVNULL, **pipes)
 
 
 def agents(house: House) -> list[dict[str, Any]]:

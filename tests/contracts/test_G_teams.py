@@ -12,6 +12,7 @@ import pytest
 from contracts.t_scenes import (
     Puppet,
     add_task,
+    ask,
     begun,
     colours,
     crew,
@@ -62,8 +63,8 @@ def test_G26_the_watch_carries_out_what_was_approved_and_forgotten(house: House)
     """As if whoever took the answer in had died the moment it was on record."""
     boss, wendy = crew(house)
     add_task(house, "T-1", owner="wendy")
-    asked = boss.asks("ask", "wendy")["request"]
-    assert house.knell.world.store.shutdowns.move(asked["id"], Move.APPROVE).moved
+    asked = ask(house, boss)
+    assert house.knell.world.store.shutdowns.move(asked.id, Move.APPROVE).moved
     assert alive(wendy.pid)
     watch_once(house)
     assert not alive(wendy.pid)
@@ -75,7 +76,7 @@ def test_G26_the_watch_carries_out_what_was_approved_and_forgotten(house: House)
 def test_K3_the_watch_ends_one_that_agreed_and_is_late(house: House) -> None:
     """As if the process that waits for its confirmation had died."""
     boss, wendy = crew(house)
-    asked, world = boss.asks("ask", "wendy")["request"]["id"], house.knell.world
+    asked, world = ask(house, boss).id, house.knell.world
     deadline = world.moment(world.seconds() + 60)
     assert world.store.shutdowns.move(asked, Move.APPROVE, "", deadline).moved
     watch_once(house)
@@ -84,7 +85,7 @@ def test_K3_the_watch_ends_one_that_agreed_and_is_late(house: House) -> None:
     watch_once(house)
     assert not alive(wendy.pid)
     assert (requests(house)[0].phase, requests(house)[0].force) == ("force_killed", True)
-    [message] = boss.asks("inbox")["messages"]
+    [message] = boss.inbox()
     assert "approved, but did not confirm by" in message["body"]
 
 
@@ -104,7 +105,7 @@ def test_G26_C3_silence_beyond_the_deadline_is_ended_by_the_watch(house: House) 
 
 def test_G26_C3_without_a_deadline_it_may_take_for_ever(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy", "--deadline", "0")
+    ask(house, boss, deadline=0)
     pass_time(house, 1e7)
     watch_once(house)
     assert alive(wendy.pid)
@@ -116,7 +117,7 @@ def test_G26_C3_the_default_deadline_is_a_setting(house: House) -> None:
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text("[team]\nshutdown_wait = 0\n")
     boss, _ = crew(house)
-    assert boss.asks("ask", "wendy")["request"]["deadline_at"] == ""
+    assert ask(house, boss).deadline_at == ""
 
 
 def test_G26_policy_report_tells_once_and_ends_nobody(house: House) -> None:
@@ -127,7 +128,7 @@ def test_G26_policy_report_tells_once_and_ends_nobody(house: House) -> None:
         watch_once(house)
     assert alive(wendy.pid)
     assert len(events(house, "shutdown.overdue", "wendy")) == 1
-    [message] = boss.asks("inbox")["messages"]
+    [message] = boss.inbox()
     assert (message["sender"], "has not answered" in message["body"]) == ("watch", True)
     wendy.leaves()
     gone(house, "wendy")
@@ -135,7 +136,7 @@ def test_G26_policy_report_tells_once_and_ends_nobody(house: House) -> None:
 
 def test_G26_a_force_that_nobody_lived_to_carry_out_is_carried_out(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy", "--deadline", "0")
+    ask(house, boss, deadline=0)
     [request] = requests(house)
     house.knell.world.store.shutdowns.ask(request._replace(force=True))
     watch_once(house)
@@ -147,7 +148,7 @@ def test_G29_who_could_not_answer_while_the_machine_slept_gets_another_round(
     house: House,
 ) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy", "--deadline", "60")
+    ask(house, boss, deadline=60)
     seer = OpenRequests(house.knell.world, "watch")
     pass_time(house, 7200, asleep=7190)
     seer.act()
@@ -292,20 +293,20 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED)
-def test_G45_a_malformed_answer_is_refused_and_ends_nobody(house: House, body: str) -> None:
+def test_G45_a_malformed_answer_is_refused_and_ends_nobody(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
-    said = wendy.says("send", "--type", "shutdown_approved", "boss", "--", body)
-    assert said.code == 2, said
-    assert (alive(wendy.pid), requests(house)[0].phase) == (True, "requested")
-    assert boss.asks("inbox")["messages"] == []
+    ask(house, boss)
+    for name, body in MALFORMED.items():
+        said = wendy.with_token("send", "--type", "shutdown_approved", "boss", "--", body)
+        assert said.code == 2, (name, said)
+        assert (alive(wendy.pid), requests(house)[0].phase) == (True, "requested"), name
+    assert boss.inbox() == []
 
 
 def test_G45_only_the_one_who_was_asked_answers(house: House) -> None:
     boss, wendy = crew(house)
     wanda = member(house, "wanda")
-    asked = boss.asks("ask", "wendy")["request"]["id"]
+    asked = ask(house, boss).id
     for agent in (wanda, boss):
         for words in (("approve", asked), ("approve", "wendy"), ("approve",)):
             assert agent.says(*words).code == 1
@@ -317,12 +318,12 @@ def test_G45_only_the_one_who_was_asked_answers(house: House) -> None:
 
 def test_G45_an_answer_that_comes_too_late_is_refused(house: House) -> None:
     boss, wendy = crew(house)
-    asked = boss.asks("ask", "wendy")["request"]["id"]
+    asked = ask(house, boss).id
     assert boss.asks("ask", "wendy", "--withdraw")["phase"] == "withdrawn"
     assert status(house, "wendy") == "active"
     for words in (("approve", asked), ("approve",), ("approve", "no-such-request")):
         assert wendy.says(*words).code == 1
-    wendy_again = boss.asks("ask", "wendy")["request"]["id"]
+    wendy_again = ask(house, boss).id
     assert wendy.says("approve", asked).code == 1
     wendy.asks("reject", wendy_again)
     assert wendy.says("approve", wendy_again).code == 1, "an answer is given once"
@@ -332,7 +333,7 @@ def test_G45_an_answer_that_comes_too_late_is_refused(house: House) -> None:
 
 def test_G45_an_answer_of_a_former_life_binds_no_later_one(house: House) -> None:
     boss, _ = crew(house)
-    asked = boss.asks("ask", "wendy")["request"]["id"]
+    asked = ask(house, boss).id
     house.kill("wendy")
     again = member(house, "wendy")
     assert again.says("approve", asked).code == 1
@@ -352,7 +353,7 @@ def test_a_shutdown_is_not_asked_for_by_message(house: House) -> None:
 
 def test_who_is_asked_and_just_exits_has_left(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.says("stop")
     gone(house, "wendy")
     assert requests(house)[0].phase == "confirmed"
@@ -360,7 +361,7 @@ def test_who_is_asked_and_just_exits_has_left(house: House) -> None:
 
 def test_who_is_asked_and_then_killed_was_forced(house: House) -> None:
     boss, _ = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     boss.asks("kill", "wendy")
     assert (requests(house)[0].phase, requests(house)[0].force) == ("force_killed", True)
 

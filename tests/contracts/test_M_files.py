@@ -241,8 +241,8 @@ def test_M56_two_at_once_both_write(house: House) -> None:
     shop = Shop(house)
     names = [f"row-{number}-creator-claude" for number in range(6)]
     shop.list(*map(shop.row_text, names))
-    delete = (sys.executable, "-m", "knell", "delete", "--registry", str(shop.file), "--session")
-    asking = [house.process(*delete, name, stdout=subprocess.DEVNULL) for name in names]
+    delete = ("delete", "--registry", str(shop.file), "--session")
+    asking = [house.begin(*delete, name, stdout=subprocess.DEVNULL) for name in names]
     assert [one.wait(timeout=300) for one in asking] == [0] * len(names)
     assert {row["status"] for row in shop.data()["tmux_sessions"]} == {"terminated"}
 

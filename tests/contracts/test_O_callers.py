@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -78,8 +77,8 @@ def test_an_agent_ends_several_only_if_it_says_so_twice(house: House) -> None:
 def test_of_several_who_launch_at_once_one_succeeds(house: House) -> None:
     """Each is a process of its own. The others are told who was first, and leave nothing."""
     params = json.dumps({"AGENT_TYPE": "x", "COMMAND": words(), **IDLE})
-    argv = (sys.executable, "-m", "knell", "invoke", SPAWN, params)
-    asked = [house.process(*argv, stdout=subprocess.PIPE, text=True) for _ in range(5)]
+    argv = ("invoke", SPAWN, params)
+    asked = [house.begin(*argv, stdout=subprocess.PIPE, text=True) for _ in range(5)]
     answers = [json.loads(one.communicate(timeout=300)[0]) for one in asked]
     [born] = [answer for answer in answers if answer["success"]]
     refused = [answer for answer in answers if not answer["success"]]
@@ -93,8 +92,8 @@ def test_of_several_who_take_one_task_one_gets_it(house: House) -> None:
     make_task(house)
     params = {"TASK_ID": "TASK-31-1", "COMMAND": words(), **IDLE}
     asked = [
-        house.process(
-            *(sys.executable, "-m", "knell", "invoke", SPAWN),
+        house.begin(
+            *("invoke", SPAWN),
             json.dumps({"AGENT_TYPE": f"type-{number}", **params}),
             stdout=subprocess.PIPE,
             text=True,

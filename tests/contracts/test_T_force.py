@@ -12,6 +12,7 @@ import pytest
 from contracts.t_scenes import (
     Puppet,
     add_task,
+    ask,
     begun,
     colours,
     crew,
@@ -192,7 +193,7 @@ def test_T23_T24_C28_a_shared_server_is_free_when_its_last_run_ends(house: House
     assert kill_agent(house, boss, force=True).success
     assert [s.runs for s in store.backends.all()] == [(wanda.run.id,)]
     assert [s.id for s in store.backends.all() if not s.runs] == []
-    boss.asks("ask", "wanda")
+    ask(house, boss, "wanda")
     wanda.leaves()
     gone(house, "wanda")
     assert [s.id for s in store.backends.all() if not s.runs] == ["s-1"]

@@ -8,6 +8,7 @@ import pytest
 
 from contracts.t_scenes import (
     add_task,
+    ask,
     colours,
     crew,
     events,
@@ -23,16 +24,12 @@ from house import House, alive, eventually
 from knell.core.teams import MessageType
 
 
-def inbox(puppet) -> list[dict]:
-    return puppet.asks("inbox")["messages"]
-
-
 def test_T11_T12_T42_the_request_is_a_message_in_the_inbox(house: House) -> None:
     boss, wendy = crew(house)
     asked = boss.asks("ask", "wendy", "--reason", "the sprint is over")
     assert (asked["success"], asked["method"], asked["phase"]) == (True, "graceful", "requested")
     assert asked["reassignedTasks"] == []
-    [message] = inbox(wendy)
+    [message] = wendy.asks("inbox")["messages"]
     assert (message["type"], message["sender"], message["team"]) == (
         "shutdown_request",
         "boss",
@@ -55,19 +52,19 @@ def test_T11_T12_T42_the_request_is_a_message_in_the_inbox(house: House) -> None
 def test_T7_the_reason_is_sent_to_the_agent(house: House) -> None:
     boss, wendy = crew(house)
     assert kill_agent(house, boss, reason="too expensive").success
-    assert json.loads(inbox(wendy)[0]["body"])["reason"] == "too expensive"
+    assert json.loads(wendy.inbox()[0]["body"])["reason"] == "too expensive"
 
 
 def test_T13_it_is_shutting_down_as_long_as_the_request_is_open(house: House) -> None:
     boss, wendy = crew(house)
     assert status(house, "wendy") == "active"
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     assert status(house, "wendy") == "shutting_down"
     listed = {agent["name"]: agent["team_status"] for agent in house.json("list")["agents"]}
     assert listed == {"boss": "active", "wendy": "shutting_down"}
     wendy.asks("reject")
     assert status(house, "wendy") == "active"
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.leaves()
     gone(house, "wendy")
     assert status(house, "wendy") == "terminated"
@@ -103,8 +100,8 @@ NO = {
 @pytest.mark.parametrize("words", YES.values(), ids=YES)
 def test_T15_T16_T21_an_agent_that_agrees_is_ended(house: House, words: tuple[str, ...]) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
-    inbox(wendy)
+    ask(house, boss)
+    wendy.inbox()
     assert wendy.says(*words).code == 0
     wendy.says("confirm")
     gone(house, "wendy")
@@ -117,7 +114,7 @@ def test_T15_T16_T21_an_agent_that_agrees_is_ended(house: House, words: tuple[st
     told = (receipt.outcome, receipt.by, receipt.reason)
     assert told == ("terminated", "agent:boss", "shutdown_approved")
     assert alive(boss.pid)
-    [message] = inbox(boss)
+    [message] = boss.inbox()
     assert (message["type"], message["sender"]) == ("shutdown_approved", "wendy")
     assert json.loads(message["body"])["approved"] is True
 
@@ -127,9 +124,9 @@ def test_T15_T17_the_leader_hears_the_reason_of_a_rejection(
     house: House, words: tuple[str, ...]
 ) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     assert wendy.says(*words).code == 0
-    [message] = inbox(boss)
+    [message] = boss.inbox()
     body = json.loads(message["body"])
     assert (message["type"], body["approved"]) == (MessageType.SHUTDOWN_APPROVED, False)
     assert body["reason"] == "half a merge"
@@ -140,7 +137,7 @@ def test_T15_T17_the_leader_hears_the_reason_of_a_rejection(
 
 def test_T17_C27_who_rejected_may_be_asked_again_and_then_agree(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.asks("reject")
     assert kill_agent(house, boss).phase == "requested"
     wendy.leaves()
@@ -150,7 +147,7 @@ def test_T17_C27_who_rejected_may_be_asked_again_and_then_agree(house: House) ->
 
 def test_T17_who_rejected_may_be_forced(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.asks("reject")
     told = kill_agent(house, boss, force=True)
     assert (told.success, told.phase) == (True, "force_killed")
@@ -187,7 +184,7 @@ def test_T18_all_that_it_owned_waits_for_somebody_else(house: House) -> None:
     boss, wendy = crew(house)
     for name in ("T-1", "T-2"):
         add_task(house, name, owner="wendy")
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.leaves()
     gone(house, "wendy")
     assert [(t.status, t.owner) for t in house.knell.tasks("red")] == [("pending", "")] * 2
@@ -196,7 +193,7 @@ def test_T18_all_that_it_owned_waits_for_somebody_else(house: House) -> None:
 def test_T19_its_pane_is_closed(house: House) -> None:
     boss, wendy = crew(house, place="tmux", server="test")
     assert len(house.panes()) == 1
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.leaves()
     gone(house, "wendy")
     eventually(lambda: house.panes() == [])
@@ -205,7 +202,7 @@ def test_T19_its_pane_is_closed(house: House) -> None:
 def test_T20_its_colour_is_free_again(house: House) -> None:
     boss, wendy = crew(house)
     before = colours(house)["wendy"]
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.leaves()
     gone(house, "wendy")
     assert list(colours(house)) == ["boss"]
@@ -215,7 +212,7 @@ def test_T20_its_colour_is_free_again(house: House) -> None:
 
 def test_T22_T44_it_is_no_member_any_more_and_terminated(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.leaves()
     gone(house, "wendy")
     assert members(house) == ["boss"]
@@ -227,7 +224,7 @@ def test_T22_T44_it_is_no_member_any_more_and_terminated(house: House) -> None:
 def test_T45_an_agent_without_tasks_leaves_all_the_same(house: House) -> None:
     boss, wendy = crew(house)
     add_task(house, "T-1")
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.leaves()
     gone(house, "wendy")
     assert house.knell.receipt("wendy").tasks == ()
@@ -242,7 +239,7 @@ def test_T46_T32_who_is_asked_already_is_not_asked_again(house: House) -> None:
     assert (told.success, told.phase, told.reassigned) == (False, "requested", ())
     assert told.error == "Agent already in shutdown. Use force=true to override."
     assert len(requests(house)) == 1
-    assert len(inbox(wendy)) == 1
+    assert len(wendy.inbox()) == 1
     assert kill_agent(house, boss, force=True).success
     assert requests(house)[0].phase == "force_killed"
 
@@ -261,7 +258,7 @@ def test_T10_an_agent_that_is_not_there_or_has_ended_is_not_asked(house: House) 
 def test_an_approval_ends_the_agent_though_the_approver_dies_at_once(house: House) -> None:
     """The verb that took the answer in is killed as soon as the answer is on record."""
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.call("approve", "--needs", "0").close()
     eventually(lambda: requests(house)[0].phase != "requested")
     gone(house, "wendy")
@@ -276,7 +273,7 @@ def test_the_approval_of_an_adopted_agent_ends_it_too(house: House) -> None:
     boss = crew(house).boss
     luna = adopted(house, "tell()\nsleep()")
     house.knell.team("red").add("luna")
-    boss.asks("ask", "luna")
+    ask(house, boss, "luna")
     assert house.json("approve", "luna")["phase"] == "approved"
     assert alive(luna.pid)
     assert house.json("confirm", "luna")["phase"] == "confirmed"
@@ -289,9 +286,9 @@ def test_the_approval_of_an_adopted_agent_ends_it_too(house: House) -> None:
 def test_K3_C37_T16_an_agent_that_agrees_works_on_until_it_confirms(house: House) -> None:
     boss, wendy = crew(house)
     add_task(house, "T-1", owner="wendy")
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     assert wendy.asks("approve", "--needs", "600")["phase"] == "approved"
-    [message] = inbox(boss)
+    [message] = boss.inbox()
     assert json.loads(message["body"])["deadlineAt"] == requests(house)[0].deadline_at != ""
     house.knell.watch_once()
     wendy.asks("task", "done", "T-1")
@@ -308,7 +305,7 @@ def test_K3_C37_T16_an_agent_that_agrees_works_on_until_it_confirms(house: House
 
 def test_T16_K3_whoever_names_no_time_may_finish_all_the_same(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.asks("approve")
     [request] = requests(house)
     assert request.deadline_at > request.responded_at
@@ -318,7 +315,7 @@ def test_T16_K3_whoever_names_no_time_may_finish_all_the_same(house: House) -> N
 
 def test_T32_T46_an_agent_that_agreed_is_in_shutdown_until_it_is_gone(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.asks("approve", "--needs", "600")
     again = kill_agent(house, boss)
     assert again.error == "Agent already in shutdown. Use force=true to override."
@@ -328,7 +325,7 @@ def test_T32_T46_an_agent_that_agreed_is_in_shutdown_until_it_is_gone(house: Hou
 
 def test_K3_its_own_exit_confirms_too(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.asks("approve", "--needs", "600")
     os.kill(wendy.pid, signal.SIGKILL)  # as it ends by itself: knell sends nothing
     gone(house, "wendy")
@@ -340,13 +337,13 @@ def test_K3_its_own_exit_confirms_too(house: House) -> None:
 def test_K3_after_its_time_the_ladder_climbs_and_the_leader_is_told(house: House) -> None:
     """No watch runs: the process that the approval left behind sees to it."""
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     assert wendy.asks("approve", "--needs", "1")["phase"] == "approved"
     gone(house, "wendy")
     [request] = requests(house)
     assert (request.phase, request.force) == ("force_killed", True)
     assert house.knell.receipt("wendy").detail == "it did not confirm in time"
-    told = [message["body"] for message in inbox(boss) if message["type"] == "plain"]
+    told = [message["body"] for message in boss.inbox() if message["type"] == "plain"]
     assert told == [
         f"wendy approved, but did not confirm by {request.deadline_at}: it is ended now"
     ]
@@ -358,7 +355,7 @@ def test_K3_the_leader_is_told_though_a_person_asked(house: House) -> None:
     house.run("ask", "wendy")
     wendy.asks("approve", "--needs", "0.5")
     gone(house, "wendy")
-    assert ["did not confirm" in message["body"] for message in inbox(boss)] == [True]
+    assert ["did not confirm" in message["body"] for message in boss.inbox()] == [True]
 
 
 def test_K3_the_time_to_finish_is_a_setting(house: House) -> None:
@@ -366,7 +363,7 @@ def test_K3_the_time_to_finish_is_a_setting(house: House) -> None:
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text("[team]\nfinish_wait = 0\n")
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     wendy.says("approve")
     gone(house, "wendy")
     assert requests(house)[0].phase == "confirmed"
@@ -375,20 +372,20 @@ def test_K3_the_time_to_finish_is_a_setting(house: House) -> None:
 def test_K3_only_one_who_approved_confirms(house: House) -> None:
     boss, wendy = crew(house)
     assert wendy.says("confirm").code == 1
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     said = wendy.says("confirm")
     assert (said.code, "it is not approved" in said.err) == (1, True)
     wendy.asks("reject")
     assert wendy.says("confirm").code == 1
+    ask(house, boss)
     for bad in ("-1", "nan", "1e9", "x"):
-        boss.says("ask", "wendy")
         assert wendy.says("approve", "--needs", bad).code == 2
     assert alive(wendy.pid)
 
 
 def test_K3_a_message_confirms_too(house: House) -> None:
     boss, wendy = crew(house)
-    boss.asks("ask", "wendy")
+    ask(house, boss)
     answer = ("send", "--type", "shutdown_approved", "boss", "--")
     assert wendy.says(*answer, '{"approved": true, "needs": 600}').code == 0
     assert requests(house)[0].phase == "approved"

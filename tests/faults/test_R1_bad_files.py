@@ -8,12 +8,12 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import several
 from conversation_desk import KINDS, WORDS, Desk
 from house import House
 from unprivileged import without_override
@@ -54,15 +54,17 @@ def grow(path: Path) -> None:
         file.write(b"\n" + last)
 
 
-def in_little_memory(desk: Desk, *args: str) -> dict[str, Any]:
-    """`knell ARGS --json` where nothing of that size can be read."""
-    argv = ["prlimit", f"--as={ENOUGH}", sys.executable, "-m", "knell", *args, "--json"]
-    done = subprocess.run(
-        argv, env=desk.house.env, cwd=desk.project, capture_output=True, text=True, check=False,
+def in_little_memory(desk: Desk, *commands: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Each `knell ARGS --json` where nothing of that size can be read."""
+    out = desk.house.root / "ends"
+    argv = several.argv(out, [(*words, "--json") for words in commands])
+    subprocess.run(
+        ["prlimit", f"--as={ENOUGH}", *argv], env=desk.house.env, cwd=desk.project, check=True,
         stdin=subprocess.DEVNULL, timeout=300,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
+    ends = several.ends(out)
+    assert not any(done.returncode for done in ends), ends
+    return [json.loads(done.stdout) for done in ends]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -71,15 +73,15 @@ def test_R1_a_living_agent_with_a_huge_one_is_judged_and_ended(house: House, nam
     desk = Desk(house, name, lives=True)
     path = desk.good(desk.id())
     grow(path)
-    [view] = in_little_memory(desk, "list")["agents"]
-    assert view["name"] == "ada"
-    in_little_memory(desk, "explain", "ada")
-    in_little_memory(desk, "watch", "--once")
-    [receipt] = in_little_memory(desk, "kill", "ada")["receipts"]
+    listed, _, _, killed = in_little_memory(
+        desk, ("list",), ("explain", "ada"), ("watch", "--once"), ("kill", "ada")
+    )
+    assert [view["name"] for view in listed["agents"]] == ["ada"]
+    [receipt] = killed["receipts"]
     assert (receipt["result"], receipt["conversation"]["exists"]) == ("ended", True), receipt
     assert house.knell.world.disk.allocated_bytes(str(house.state)) < 10_000_000
     if not desk.kind.database:
-        in_little_memory(desk, "stop", "ada", "--purge-conversation", "--yes")
+        in_little_memory(desk, ("stop", "ada", "--purge-conversation", "--yes"))
     assert path.exists() == bool(desk.kind.database)
 
 

@@ -5,28 +5,26 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from house import House, alive, eventually
+from preloaded import Forked
 from scenes import DEAF, event_types, started
 
 ROUNDS = 5
-Knelling = subprocess.Popen[str]
+Knelling = subprocess.Popen[Any] | Forked
 
 
 def begun(house: House, *args: str) -> Knelling:
     """`knell ARGS`, not waited for."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "knell", *args],
-        env=house.env, cwd=house.root, text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    pipe = subprocess.PIPE
+    return house.begin(*args, text=True, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
 
 
-def over(*commands: Knelling) -> list[tuple[int, str, str]]:
+def over(*commands: Knelling) -> list[tuple[int | None, str, str]]:
     """Exit code, output and complaints of each."""
     said = [command.communicate(timeout=300) for command in commands]
     return [(c.returncode, out, err) for c, (out, err) in zip(commands, said, strict=True)]

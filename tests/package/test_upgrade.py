@@ -98,6 +98,8 @@ def test_a_package_that_is_gone_leaves_its_keepers_at_work(upgrade: Upgrade) -> 
     env = [f"{name}={upgrade.env[name]}" for name in ("PATH", "HOME", "KNELL_HOME")]
     line = shlex.join(["env", *env, "knell", "run", "--name", "nova", "claude"])
     house.tmux("new-session", "-d", "-s", "mine", line)
+    sessions = house.home / ".claude/sessions"
+    eventually(lambda: len([*sessions.iterdir()]) == 2)  # each look at the list is a command
     nova = eventually(lambda: running(upgrade, "nova"))
     family = [pid for agent in (luna, nova) for pid in (agent, state_and_parent(agent)[1])]
     family += [eventually(lambda agent=agent: child(agent)) for agent in (luna, nova)]

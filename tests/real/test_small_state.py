@@ -11,7 +11,7 @@ import pytest
 from house import House, alive, eventually
 
 BUDGET = 4096  # bytes a run
-RUNS = 50
+RUNS = 32
 ASLEEP = ("sh", "-c", "sleep 600; true")
 
 
@@ -36,12 +36,15 @@ def live_and_end(house: House, first: int, count: int) -> None:
 
 def end_by_themselves(house: House, first: int, count: int) -> None:
     gate = house.root / f"gate-{first}"
-    waiting = ("sh", "-c", f"until test -e {gate}; do sleep 0.1; done")
+    os.mkfifo(gate)
+    lines = os.open(gate, os.O_RDWR)  # so that nobody waits for a writer
+    waiting = ("sh", "-c", f"read line < {gate}")
     names = [f"agent-{number:04}" for number in range(first, first + count)]
     for name in names:
         house.knell.spawn(command=waiting, name=name, place="headless")
-    gate.touch()
+    os.write(lines, b"\n" * count)  # one line each, however late it reads
     eventually(lambda: not house.knell.list())
+    os.close(lines)
     assert {house.knell.receipt(name).outcome for name in names} == {"completed"}
 
 

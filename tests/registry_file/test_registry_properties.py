@@ -5,16 +5,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from mirror_samples import Registry
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from examples import some_of
 from knell.core.errors import RegistryFailed
 from knell.registry_file.document import RowChange, added, parse, updated
 
-SLOWLY = settings(max_examples=60)
+SLOWLY = some_of(60)
 
 WORDS = st.sampled_from([
     "", "yes", "null", "~", "1e3", "0o7", "- a", "a: b", "a #b", "%x", "@", "[", "2026-01-01",

@@ -4,7 +4,9 @@ import ctypes
 import importlib
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from house import begin_script
 from knell.core.ports.store import Store
 
 HERE = Path(__file__).parent
+NOW = "2030-01-01T00:00:00Z"
 sys.path.insert(0, str(HERE))  # for store_samples, which the racers import as well
 
 from store_samples import Clock, Open, Race  # noqa: E402
@@ -35,15 +38,35 @@ def clock() -> Clock:
     return Clock()
 
 
+def plugged(plug: str) -> Callable[..., Store]:
+    module, _, name = plug.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@cache
+def new_files(plug: str) -> dict[str, bytes]:
+    """The files of a store that nothing was put into. To make one takes longer than most tests."""
+    with tempfile.TemporaryDirectory(prefix="knell-") as folder:
+        plugged(plug)(f"{folder}/state/knell.db", now=lambda: NOW).close()
+        return {path.name: path.read_bytes() for path in Path(folder, "state").iterdir()}
+
+
+def lay_new(plug: str, folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    for file, content in new_files(plug).items():
+        (folder / file).touch(mode=0o600)
+        (folder / file).write_bytes(content)
+
+
 @pytest.fixture
 def connect(plug: str, where: str, clock: Clock) -> Iterator[Open]:
     """Each call is one more connection to the same store."""
-    module, _, name = plug.partition(":")
-    plugged = getattr(importlib.import_module(module), name)
     stores: list[Store] = []
 
     def connect() -> Store:
-        stores.append(plugged(where, now=clock))
+        if not Path(where).parent.exists():
+            lay_new(plug, Path(where).parent)
+        stores.append(plugged(plug)(where, now=clock))
         return stores[-1]
 
     yield connect

@@ -2,10 +2,11 @@
 
 import itertools
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from store_samples import OTHER, Open, claimed
 
+from examples import some_of
 from knell.core.agent import NAME, Agent
 from knell.core.codes import Code, Notice
 from knell.core.orchestrator_task import Fate
@@ -135,7 +136,7 @@ RECEIPT = st.builds(
 ORPHAN = st.builds(Orphan, TEXT, TEXT, TEXT, PROCESS, TEXT, TEXT)
 
 # The store of one test serves all its examples, so each takes a name of its own.
-shared = settings(max_examples=60)
+shared = some_of(60)
 numbers = itertools.count()
 
 

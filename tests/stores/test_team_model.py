@@ -1,13 +1,15 @@
 """Whatever happens to a team in whatever order: what a simple model says is what is on record."""
 
 import tempfile
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from store_samples import KILLED, Clock, a_receipt, a_run, an_agent, known
 
+from examples import some_of
+from house import empty_store
 from knell.core.errors import KnellError
 from knell.core.run import Outcome
 from knell.core.shutdown import Move, ShutdownRequest
@@ -31,6 +33,7 @@ class TeamLife(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
+        Path(self.folder.name, "knell.db").write_bytes(empty_store())
         self.store = SqliteStore(f"{self.folder.name}/knell.db", now=Clock())
         self.team = self.store
         self.team.teams.add(Team("core", "boss"))
@@ -177,4 +180,4 @@ class TeamLife(RuleBasedStateMachine):
 
 
 TestTeamLife = TeamLife.TestCase
-TestTeamLife.settings = settings(max_examples=60, stateful_step_count=50)
+TestTeamLife.settings = some_of(60, stateful_step_count=50)

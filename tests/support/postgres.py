@@ -11,6 +11,7 @@ import fcntl
 import glob
 import os
 import secrets
+import select
 import shutil
 import signal
 import socket
@@ -149,6 +150,11 @@ def small_disk(megabytes: int = 80) -> Iterator[str]:
         Path(folder).rmdir()
 
 
+def _asked(conn: "psycopg.Connection[Any]", statement: str, values: tuple[Any, ...]) -> list[Any]:
+    done = conn.execute(statement.encode(), values or None)
+    return done.fetchall() if done.description else []
+
+
 # -- a cluster -------------------------------------------------------------------------------------
 
 
@@ -171,6 +177,7 @@ class Cluster:
         self.port = 5432 if net else free_port()
         handed_to_server(self.place)
         self.pid = 0
+        self._kept: dict[str, psycopg.Connection[Any]] = {}  # the super user's, by database
         self._process: subprocess.Popen[bytes] | None = None
         atexit.register(self.close)
         self.start()
@@ -217,6 +224,8 @@ class Cluster:
         self._gone(mine)
 
     def _gone(self, mine: list[int]) -> None:
+        for name in [*self._kept]:
+            self.leave(name)
         eventually(lambda: not any(alive(pid) for pid in mine))
         _ = self._process and self._process.wait()
         SERVERS.discard(self.pid)
@@ -304,9 +313,27 @@ class Cluster:
     def sql(
         self, statement: str, *values: Any, database: str = "postgres", **who: Any
     ) -> list[Any]:
+        """The super user's connection is kept: to begin one costs the server ten times as much as
+        most questions, and tests ask until something is so."""
+        if not who:
+            return _asked(self._kept_connection(database), statement, values)
         with contextlib.closing(self.connect(database, **who)) as conn:
-            done = conn.execute(statement.encode(), values or None)
-            return done.fetchall() if done.description else []
+            return _asked(conn, statement, values)
+
+    def _kept_connection(self, database: str) -> "psycopg.Connection[Any]":
+        """A kept one that the server has said something on was ended by it."""
+        conn = self._kept.get(database)
+        if conn and (conn.closed or select.select([conn.fileno()], [], [], 0)[0]):
+            self.leave(database)
+            conn = None
+        if not conn:
+            conn = self._kept[database] = self.connect(database, prepare_threshold=None)
+        return conn
+
+    def leave(self, database: str) -> None:
+        """Closes the kept connection to it."""
+        if conn := self._kept.pop(database, None):
+            conn.close()
 
     def url(self, database: str, user: str = SUPERUSER, password: str = PASSWORD,
             address: str = "127.0.0.1", port: int = 0) -> str:  # fmt: skip
@@ -321,11 +348,12 @@ class Cluster:
         """A fresh one; afterwards it is gone, and every role that was made meanwhile."""
         before = {row[0] for row in self.sql("SELECT rolname FROM pg_roles")}
         name = f"fleet{secrets.token_hex(3)}"
-        self.sql(f"CREATE DATABASE {name}")
+        self.sql(f"CREATE DATABASE {name} STRATEGY file_copy")  # half the work of the usual one
         try:
             yield Database(self, name)
         finally:
             self._back_in_order()
+            self.leave(name)
             self.sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
             for (role,) in self.sql("SELECT rolname FROM pg_roles"):
                 if role not in before:

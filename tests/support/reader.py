@@ -2,7 +2,6 @@
 stand-ins for the agent programs on PATH."""
 
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -40,7 +39,10 @@ class Reader:
         for name, script in {"knell": knell, **dict.fromkeys(OTHERS, STAYS)}.items():
             (folder / name).write_text(script)
             (folder / name).chmod(0o755)
-        shutil.copy(HERE / "claude_program.py", folder / "claude")
+        # By this interpreter: which python3 is found first, and what it costs to find it, is not
+        # ours to say; a shim of pyenv takes longer than all the rest of an agent's start.
+        claude = (HERE / "claude_program.py").read_text().partition("\n")[2]
+        (folder / "claude").write_text(f"#!{sys.executable}\n{claude}")
         (folder / "claude").chmod(0o755)
         house.env["PATH"] = f"{folder}:{house.env['PATH']}"
         house.env |= {

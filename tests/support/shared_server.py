@@ -11,11 +11,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from forked import run_script
 from house import House, alive, eventually
 from knell.core.ports.teams import Backend
 from knell.core.receipt import Receipt
 from knell.core.run import Run
 from knell.life.start.spawn import Spawned
+from preloaded import Forked
 
 # `$LAB/<pid>.mute`: it takes calls and answers none. `$LAB/broken`: it exits. `$LAB/log`: what it
 # was asked. An agent that attached leaves `$LAB/<session>.up`.
@@ -169,13 +171,10 @@ def spawn_words(lab: Lab, name: str) -> tuple[str, ...]:
     return ("spawn", *place, "--shared", "--name", name, "opencode")
 
 
-def begun(lab: Lab, name: str) -> subprocess.Popen[str]:
+def begun(lab: Lab, name: str) -> Forked | subprocess.Popen[str]:
     """`knell spawn --shared` as a person, not waited for."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "knell", *spawn_words(lab, name)],
-        env=lab.house.env, cwd=lab.house.root, text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    to = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return lab.house.begin(*spawn_words(lab, name), text=True, **to)
 
 
 def cut_down(lab: Lab, at: str, *words: str) -> int:
@@ -192,8 +191,4 @@ def cut_down(lab: Lab, at: str, *words: str) -> int:
         "from knell.faces.cli import main\n"
         "main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        env=lab.house.env, cwd=lab.house.root, check=False, capture_output=True, timeout=300,
-    )  # fmt: skip
-    return done.returncode
+    return run_script(lab.house, code, *words)

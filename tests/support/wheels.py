@@ -97,7 +97,8 @@ class Installed:
         (packages / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
     def pip(self, *words: str) -> None:
-        argv = [sys.executable, "-m", "pip", "--python", str(self.python), "-q", *words]
+        """The libraries have a pip: `--python` would start one only for it to start another."""
+        argv = [str(self.python), "-m", "pip", "-q", *words]
         subprocess.run(argv, env=plain_environment(), check=True, timeout=300)
 
     def install(self, wheel: Path) -> None:

@@ -6,9 +6,10 @@ import re
 import tomllib
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import some_of
 from knell.core.hooks.edit import (
     Backup,
     digest,
@@ -23,7 +24,7 @@ from knell.core.hooks.entries import Hooks, entries
 from knell.core.hooks.settings_text import BadSettings
 from known_kinds import CLAUDE, CODEX, GEMINI
 
-SLOWLY = settings(max_examples=60)
+SLOWLY = some_of(60)
 
 TEXTS = st.one_of(
     st.sampled_from(['a"b', "\\", "// no comment", "/* nor */", "{", "]", ",", "\ud83d", "é", ""]),

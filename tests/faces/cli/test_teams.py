@@ -1,8 +1,6 @@
 """Teams, tasks, messages and requests on the command line: text, JSON, help and completion."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -161,22 +159,18 @@ def test_everybody_in_the_team_but_the_sender(house: House) -> None:
     boss, wendy = crew(house)
     rex = member(house, "rex")
     member(house, "lone", team="")
-    sent = boss.says("send", "*", "--json", "--", "stand up").json["messages"]
+    sent = boss.with_token("send", "*", "--json", "--", "stand up").json["messages"]
     assert [one["to"] for one in sent] == ["wendy", "rex"]
     assert house.run("send", "--team", "red", "*", "--", "hear hear").returncode == 0
-    bodies = [[one["body"] for one in a.asks("inbox")["messages"]] for a in (boss, wendy, rex)]
+    bodies = [[one["body"] for one in agent.inbox()] for agent in (boss, wendy, rex)]
     assert bodies == [["hear hear"], ["stand up", "hear hear"], ["stand up", "hear hear"]]
 
 
 def test_a_text_may_come_from_standard_input(house: House) -> None:
     _, wendy = crew(house)
-    done = subprocess.run(
-        [sys.executable, "-m", "knell", "send", "wendy", "-"],
-        input="first\nsecond\n", env=house.env, cwd=house.root, text=True, check=True,
-        capture_output=True,
-    )  # fmt: skip
+    done = house.run("send", "wendy", "-", input="first\nsecond\n")
     assert done.stdout == "sent to wendy\n"
-    [message] = wendy.asks("inbox")["messages"]
+    [message] = wendy.inbox()
     assert (message["sender"], message["body"]) == ("operator", "first\nsecond\n")
 
 
@@ -191,7 +185,7 @@ def test_inbox_waits_for_the_first_message(house: House) -> None:
 
 def test_a_person_looks_and_leaves_them_unread(house: House) -> None:
     boss, _ = crew(house)
-    boss.says("send", "wendy", "--", "yours")
+    boss.with_token("send", "wendy", "--", "yours")
     for words in (("inbox", "wendy"), ("inbox", "wendy", "--take")):
         assert len(house.json(*words)["messages"]) == 1
     assert house.json("inbox", "wendy")["messages"] == []
@@ -199,15 +193,15 @@ def test_a_person_looks_and_leaves_them_unread(house: House) -> None:
 
 def test_nobody_reads_anothers_messages(house: House) -> None:
     boss, wendy = crew(house)
-    boss.says("send", "wendy", "--", "yours")
+    boss.with_token("send", "wendy", "--", "yours")
     assert boss.says("inbox", "wendy").code == 1
-    assert len(wendy.asks("inbox")["messages"]) == 1
+    assert len(wendy.inbox()) == 1
 
 
 def test_a_message_cannot_move_the_cursor_or_pass_for_another(house: House) -> None:
     _, wendy = crew(house)
     house.run("send", "wendy", "--", "\x1b[2J\n#99 2026 from boss")
-    out = wendy.says("inbox").out
+    out = wendy.with_token("inbox").out
     assert "\x1b" not in out
     assert [line for line in out.splitlines() if line.startswith("#99")] == []
 
@@ -234,15 +228,16 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("words", "code"), BAD.values(), ids=BAD)
-def test_bad_input_is_one_line_and_a_hint(house: House, words: tuple[str, ...], code: int) -> None:
+def test_bad_input_is_one_line_and_a_hint(house: House) -> None:
+    """All by one crew: what is refused changes nothing that the next one could meet."""
     crew(house)
-    done = house.run(*words)
-    assert done.returncode == code, done
-    error, hint = done.stderr.splitlines()
-    assert error.startswith("error: ")
-    assert hint.startswith("hint: ")
-    assert requests(house) == []
+    wrong: dict[str, object] = {}
+    for case, (words, code) in BAD.items():
+        done = house.run(*words)
+        starts = [line.partition(": ")[0] for line in done.stderr.splitlines()]
+        if (done.returncode, starts) != (code, ["error", "hint"]) or requests(house):
+            wrong[case] = done
+    assert wrong == {}
 
 
 def test_a_mistyped_reader_is_suggested(house: House) -> None:

@@ -57,7 +57,7 @@ def test_T7_T14_T42_asking_is_told_to_the_agent_with_the_reason(house: House) ->
 
 
 def test_T25_T26_T28_T39_force_ends_it_and_hands_its_tasks_back(house: House) -> None:
-    ada = team(house, "stdio", "luna")
+    ada = team(house, "", "luna")
     task(house, "one", "luna")
     task(house, "two", "luna")
     task(house, "free")

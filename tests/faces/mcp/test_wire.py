@@ -190,9 +190,10 @@ def test_standard_input_that_is_no_pipe(house: House) -> None:
     empty.touch()
     with empty.open() as file:
         for stdin in (file, subprocess.DEVNULL):
-            done = house.run("mcp", stdin=stdin)
+            with house.begin("mcp", stdin=stdin, stderr=subprocess.PIPE, text=True) as done:
+                _, said = done.communicate(timeout=300)
             assert done.returncode == 2
-            assert "standard input is no pipe" in done.stderr
+            assert "standard input is no pipe" in said
 
 
 def test_a_server_without_a_client_leaves(house: House) -> None:

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from house import House
+from preloaded import Forked
 
 PATIENCE = 120.0
+Process = Forked | subprocess.Popen[Any]
 
 
 class Told(NamedTuple):
@@ -33,7 +35,7 @@ class Told(NamedTuple):
 
 
 class Server:
-    def __init__(self, process: "subprocess.Popen[str]", address: str) -> None:
+    def __init__(self, process: Process, address: str) -> None:
         self.process = process
         self.address = address
         parts = urlsplit(address)
@@ -137,13 +139,23 @@ def messages(lines: Any) -> Iterator[dict[str, str]]:
 
 
 @contextlib.contextmanager
-def served(house: House, *args: str, port: int = 0) -> Iterator[Server]:
-    """`knell web` as a person would start it, once it has printed its address."""
-    argv = [sys.executable, "-m", "knell", "web", "--port", str(port), *args]
-    process = subprocess.Popen(
-        argv, env=house.env, cwd=house.root, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+def served(house: House, *args: str, port: int = 0, alone: bool = False) -> Iterator[Server]:
+    """`knell web`, once it has printed its address.
+
+    `alone`: started as a person does, and not forked from what has imported it all."""
+    words = ("web", "--port", str(port), *args)
+    streams: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+    }
+    process: Process
+    if alone:
+        argv = [sys.executable, "-m", "knell", *words]
+        process = subprocess.Popen(argv, env=house.env, cwd=house.root, **streams)
+    else:
+        process = house.begin(*words, **streams)
     try:
         assert process.stdout
         assert process.stderr

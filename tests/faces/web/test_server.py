@@ -121,7 +121,7 @@ def test_a_store_that_cannot_be_read_is_said(house: House) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_at_once_with_open_streams(house: House, number: int) -> None:
-    with served(house) as server:
+    with served(house, alone=True) as server:  # signals meet a start of its own
         server.enter()
         with server.stream() as first, server.stream() as second:
             assert next(first)

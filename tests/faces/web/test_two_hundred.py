@@ -13,6 +13,7 @@ from house import House
 MANY = 200
 NAMES = [f"agent-{number:03}" for number in range(MANY)]
 FOCUSED = "agent-120"
+ENDED = {"Cards": ("agent-150", "agent-190"), "Table": ("agent-151", "agent-191")}
 
 # Which rows came and went, and which elements of the others were touched although they say the same
 # as before. An age is another one each second.
@@ -54,15 +55,29 @@ NAMED = (
 
 @contextlib.contextmanager
 def crowd(house: House) -> Iterator[None]:
-    """Real rows of real processes, without keepers, which are two hundred interpreters."""
+    """Real rows of real processes, without keepers, which are two hundred interpreters.
+
+    Adopted are those that will be ended. Taking charge of one looks at every process and every row
+    there is, so the others get the rows that it would have written."""
     processes = [house.process("sleep", "900") for _ in NAMES]
+    store, look = house.knell.world.store.runs, house.knell.world.processes.identify
     try:
+        ended = [one for pair in ENDED.values() for one in pair]
+        for name in ended:
+            house.knell.adopt(processes[NAMES.index(name)].pid, name=name)
+        run, agent = store.newest()[ended[0]], store.agent(ended[0])
+        assert agent
         for name, process in zip(NAMES, processes, strict=True):
-            house.knell.adopt(process.pid, name=name)
+            if name not in ended:
+                mine = run._replace(id=house.knell.world.new_id(), agent=name, cgroup="")
+                mine = mine._replace(process=look(process.pid))
+                store.add(agent._replace(name=name), mine)
+                store.mark_born(mine)
         yield
     finally:
         for process in processes:
             process.kill()
+        for process in processes:
             process.wait(60)
 
 
@@ -81,10 +96,7 @@ def test_two_hundred_agents_change_without_flicker(house: House) -> None:
     with crowd(house), served(house) as server, browser(house) as chromium:
         window = Window(chromium, server)
         page = window.enter()
-        for way, ended, new in (
-            ("Cards", ("agent-150", "agent-190"), "nova"),
-            ("Table", ("agent-151", "agent-191"), "vega"),
-        ):
+        for (way, ended), new in zip(ENDED.items(), ("nova", "vega"), strict=True):
             page.get_by_role("button", name=way, exact=True).click()
             for name in (NAMES[0], NAMES[-1]):
                 named(page, name, there=True)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,11 +29,13 @@ from knell.faces.mcp.tools.call import carry_out
 from knell.faces.mcp.tools.end import KILL, STOP
 from knell.faces.mcp.tools.tool import Tool
 from knell.life.start.confirm import call_off_start
+from knell.life.watch.signs.collect import CALM
 from knell.start_end_steps import AFTERMATH, RoomSteps
 from robin import configure, offer, site
 from shared_server import OPENCODE
 
 SETTINGS = "[stop]\nwatch_after = 100\n[stall]\ntool_after = 1\n"
+LONG_SILENT = 2 * CALM  # so that the first look need not wait until it may look at the output
 TASK = "T-1"
 PATIENT = ("--older-than", "1")
 KIND = """
@@ -118,7 +121,10 @@ class Stage:
         eventually((self.lab / f"{spawned.agent.conversation}.up").exists)
         talks = self.house.home / ".wren" / "talks"
         talks.mkdir(parents=True, exist_ok=True)
-        (talks / f"{spawned.agent.conversation}.jsonl").write_text('{"said": "go"}\n')
+        talk = talks / f"{spawned.agent.conversation}.jsonl"
+        talk.write_text('{"said": "go"}\n')
+        said_at = time.time() - LONG_SILENT
+        os.utime(talk, (said_at, said_at))
         return spawned.run
 
     def conversation(self, name: str) -> str:

@@ -1,7 +1,6 @@
 """An adopted agent: held by a cgroup where one can be made, looked for everywhere else."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from cgroups import inside, mounted, own_cgroup
+from forked import run_script
 from house import House, alive, descendants, eventually
 from knell.api.habits import HABITS
 from knell.core.receipt import Receipt
@@ -209,8 +209,7 @@ def test_an_agent_that_is_let_go_moves_up(house: House) -> None:
 def test_an_adoption_cut_short_leaves_nothing(house: House) -> None:
     """An adoption that died half-way is on record: the next kill ends the agent and its cgroup"""
     pid, _ = stranger(house, "child(SLEEP)\ntell()\nsleep()")
-    done = house.process(sys.executable, "-c", CUT_SHORT, str(pid))
-    assert done.wait(300) == CUT
+    assert run_script(house, CUT_SHORT, str(pid)) == CUT
     (run,) = house.knell.world.store.runs.live()
     assert pid in inside(run.cgroup)
     killed(house)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from complaints import FAILED, USAGE, complaint
+from forked import run_script
 from house import House, alive, eventually
 from knell.life.watch.loop import WatchLoop, WatchWish
 from scenes import DEAF, SLEEPS, TIDY, Played, adopted, started
@@ -382,7 +383,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.parametrize("begin", [started, adopted])
 def test_a_claim_whose_owner_died_is_finished_in_his_words(house: House, begin) -> None:
     luna = begin(house, TIDY)
-    subprocess.run([sys.executable, "-c", CLAIMS_AND_DIES], env=house.env, check=False, timeout=300)
+    assert run_script(house, CLAIMS_AND_DIES) == -signal.SIGKILL
     assert last_run(house).state == "stopping"
     with watching(house, *SELDOM) as watch:
         line = watch.line("life.stopped", "luna")

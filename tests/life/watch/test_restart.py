@@ -6,7 +6,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from complaints import FAILED, complaint
 from contracts.m_scenes import Shop, notes, ready
+from forked import run_script
 from house import House, alive, eventually
 from knell.core.run import Run
 from knell.wiring import RealWorld
@@ -274,8 +274,7 @@ def test_none_is_left_when_watchers_died_as_they_started_it_again(house: House) 
     still has; the next died before it could forget either."""
     first = started(house, CRASHES_ONCE, restart=3).run
     for deed in ("prepare_keeper", "forget_unneeded"):
-        argv = [sys.executable, "-c", DIES_BEFORE, deed]
-        assert subprocess.run(argv, env=house.env, check=False).returncode == -signal.SIGKILL
+        assert run_script(house, DIES_BEFORE, deed) == -signal.SIGKILL
     assert environment_file(house, first).exists()
     once(house)
     assert not environment_file(house, first).exists()
@@ -392,16 +391,10 @@ def test_by_hand_too(house: House) -> None:
 
 
 def many_rounds(house: House, number: int) -> list[tuple[int, str]]:
-    argv = [sys.executable, "-m", "knell", "watch", "--once"]
-    rounds = [
-        subprocess.Popen(
-            argv, env=house.env, cwd=house.root, text=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )
-        for _ in range(number)
-    ]  # fmt: skip
+    to = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    rounds = [house.begin("watch", "--once", text=True, **to) for _ in range(number)]
     errors = [one.communicate(timeout=300)[1] for one in rounds]
-    return [(one.returncode, error) for one, error in zip(rounds, errors, strict=True)]
+    return [(one.wait(), error) for one, error in zip(rounds, errors, strict=True)]
 
 
 def test_of_many_rounds_at_once_one_starts_it(house: House) -> None:

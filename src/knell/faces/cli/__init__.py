@@ -12,6 +12,9 @@ from knell.faces.cli import fastpath, output
 
 # What a full or broken disk behind a redirected stdout answers.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+# New objects after which Python looks for cycles among them. Its own 700 make it look hundreds of
+# times while the modules of a verb are read, which takes a twentieth of the whole.
+MANY_OBJECTS = 50_000
 NAMED = 3  # agents that are named one by one after an interruption; more are counted
 
 
@@ -59,6 +62,7 @@ def _run(*, json_wanted: bool) -> int:
     code = fastpath.run(sys.argv[1:])
     if code is not None:
         return code
+    gc.set_threshold(MANY_OBJECTS)
     gc.enable()
     if len(sys.argv) == 1 and "_KNELL_COMPLETE" not in os.environ:
         from knell.faces.cli.verbs.screens import show_by_default

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -213,12 +213,15 @@ def test_a_connection_that_the_other_side_closed_is_counted(house: House, watch:
     assert watch.one(fine).hung_up == 0
 
 
-SPINS_AND_HAS_A_TOOL = """
-import subprocess, threading
-tool = subprocess.Popen([sys.executable, "-c", TOOL])
+RESTS = "import time\ntime.sleep(60)"
+TOILS = "import time\nwhile time.process_time() < 0.9: sum(range(1000))\ntime.sleep(60)"
+# A program that draws for a while, and has a tool.
+DRAWS_AND_HAS_A_TOOL = """
+import subprocess
+tool = subprocess.Popen([sys.executable, "-S", "-c", TOOL])
 tell()
-while True:
-    sum(range(1000))
+while time.process_time() < 0.5: sum(range(1000))
+sleep()
 """
 
 
@@ -229,15 +232,15 @@ def is_no_program(_argv: Sequence[str]) -> bool:
 
 def test_R6_what_a_program_burns_by_drawing_is_no_sign_of_life(house: House) -> None:
     """Its tools are counted, and so is the same program once more below one of them."""
-    drawing = started(house, "TOOL='import time; time.sleep(60)'" + SPINS_AND_HAS_A_TOOL).run
-    toiling = started(
-        house, "TOOL='while True: sum(range(1000))'" + SPINS_AND_HAS_A_TOOL, name="b"
-    ).run
+    drawing = started(house, f"TOOL={RESTS!r}" + DRAWS_AND_HAS_A_TOOL).run
+    toiling = started(house, f"TOOL={TOILS!r}" + DRAWS_AND_HAS_A_TOOL, name="b").run
     runs, programs = [drawing, toiling], {one.id: is_no_program for one in (drawing, toiling)}
-    eventually(lambda: (vitals(runs, programs)[toiling.id].cpu or 0) > 0.5)
-    seen, everything = vitals(runs, programs), vitals(runs, {})
-    assert (everything[drawing.id].cpu or 0) > (seen[drawing.id].cpu or 0) + 0.2
-    assert (seen[toiling.id].cpu or 0) > (seen[drawing.id].cpu or 0)
+
+    def spent(programs: Mapping[str, Callable[[Sequence[str]], bool]], run: Run) -> float:
+        return vitals(runs, programs)[run.id].cpu or 0
+
+    eventually(lambda: spent(programs, toiling) > spent(programs, drawing) + 0.5)
+    eventually(lambda: spent({}, drawing) > spent(programs, drawing) + 0.2)
 
 
 def test_R6_the_bytes_of_a_connection_to_another_are_counted(house: House) -> None:
@@ -262,7 +265,7 @@ def carried(run: Run) -> list[tuple[int, int]]:
 
 def test_R6_what_a_tool_writes_is_counted_and_what_its_program_draws_is_not(house: House) -> None:
     tool = "TOOL='import time, os\\nwhile True: os.write(2, b\"1\"); time.sleep(0.05)'"
-    played = started(house, tool + SPINS_AND_HAS_A_TOOL).run
+    played = started(house, tool + DRAWS_AND_HAS_A_TOOL).run
 
     def moved() -> int:
         return traffic([played], {played.id: is_no_program})[played.id].tools or 0
