@@ -138,9 +138,17 @@ def vacate(pid: int) -> None:
 
 def await_free(pid: int) -> None:
     try:
-        eventually(lambda: is_free(pid), PATIENCE)
+        eventually(lambda: is_free(pid) or remind_parent(pid), PATIENCE)
     except AssertionError:
         raise NumberLost(pid) from None
+
+
+def remind_parent(pid: int) -> None:
+    """tmux 3.3 now and then leaves a pane's dead program as it is, until its next SIGCHLD."""
+    state, parent = state_and_parent(pid)
+    if state == "Z":
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(parent, signal.SIGCHLD)
 
 
 def is_free(pid: int) -> bool:
