@@ -126,10 +126,10 @@ def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[st
         raise BadRequest("--session already names what to end", f"leave out {', '.join(words)}")
     asked = given["yes"] or given["dry_run"] or output.json_wanted() or not words
     dry: dict[str, Any] = {**given, **fastpath.DRY}
-    if not asked and fastpath.is_declined(words, verb, lambda: knell.stop(*words, **dry), given):
+    if not asked and fastpath.ask_declined(words, verb, lambda: knell.stop(*words, **dry), given):
         return exits.Exit.FAILED
     try:
-        with fastpath.ending_shown(knell, given["grace"], "stop"):
+        with fastpath.show_endings(knell, given["grace"], "stop"):
             receipts = knell.stop(*words, **given)
     except Refused as error:
         if error.code is not Code.NOT_IN_REGISTRY or output.json_wanted():
