@@ -86,7 +86,7 @@ def _utc(_: click.Context, __: click.Parameter, wanted: bool) -> None:
 utc = flag("--utc", expose_value=False, callback=_utc, help="Show times in UTC and in full.")
 dry_run = flag("--dry-run", "-n", help="Show what would be done, and do nothing.")
 wait = seconds("--wait", "How long to wait for the answer of another host; default 10.")
-fleet = flag("--fleet", help="Of all hosts of the fleet.")
+fleet = flag("--fleet", help="For all hosts of the fleet.")
 yes = flag("--yes", "-y", "--go", help="Do it without asking.")
 grace = seconds("--grace", "How long to wait between TERM and KILL.")
 children = click.option(

@@ -101,7 +101,7 @@ class FarLook(LookThread):
         except KnellError as error:
             trouble = str(error)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            trouble = f"it answers what no fleet of knell would: {error!r:.80}"
+            trouble = f"its answer is not that of a knell fleet: {error!r:.80}"
         late.cancel()
         with self._lock:
             self._looks += 1

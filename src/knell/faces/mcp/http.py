@@ -169,7 +169,7 @@ class RequestGuard:
 
     def _strange(self, scope: Scope, headers: dict[str, str]) -> JSONResponse | None:
         if headers.get("host", "") not in self._allowed.allowed_hosts:
-            return error_answer(421, "this host is not served here")
+            return error_answer(421, "this server does not answer to that name")
         origin = headers.get("origin", "")
         if origin and origin not in self._allowed.allowed_origins:
             return error_answer(403, "requests from pages of another site are refused")

@@ -57,7 +57,7 @@ stop_options = options.together(
         help="DANGEROUS: also delete the conversation, so that it can never be resumed.",
     ),
     options.text("--session", help="A session in the registry file."),
-    options.flag("--force-no-yaml", help="Also without a row in that file."),
+    options.flag("--force-no-yaml", help="Also if the session has no row in that file."),
     options.registry,
     options.grace,
     options.children,
@@ -167,7 +167,7 @@ def print_stopped(receipts: "Endings") -> int:
 
 @options.verb("reap")
 @click.argument("names", nargs=-1, shell_complete=complete.agents)
-@options.flag("--foreign", help="Also what agents left that knell did not start.")
+@options.flag("--foreign", help="Also list what agents left behind that knell did not start.")
 @options.grace
 @options.yes
 @options.dry_run
