@@ -97,7 +97,7 @@ class StandIn:
     def clock(self) -> float:
         return time.time()
 
-    def heard(self, latest: float) -> None:
+    def note_contact(self, latest: float) -> None:
         pass
 
     def newest(self) -> tuple[int, int]:

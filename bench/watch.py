@@ -160,7 +160,7 @@ def rounds_inside(bench: Any, count: int = 5) -> list[float]:
     world = RealWorld(bench.env)
     try:
         watch = WatchLoop(world, WatchWish())
-        return [timed(lambda: list(watch.round())) for _ in range(count + 1)][1:]
+        return [timed(lambda: list(watch.run_round())) for _ in range(count + 1)][1:]
     finally:
         world.close()
 

@@ -65,7 +65,7 @@ class DiskTrees:
             try:
                 for name, content in files.items():
                     _write(os.path.join(copy, name), content)
-                away = self._taken_away(path, instead_of) if instead_of else ""
+                away = self._take_away(path, instead_of) if instead_of else ""
                 os.rename(copy, path)
             except BaseException:
                 shutil.rmtree(copy, ignore_errors=True)
@@ -79,10 +79,10 @@ class DiskTrees:
         """A folder that is still as it was seen; else it stays."""
         with _failures(path):
             safe.refuse_read_only(path)
-            shutil.rmtree(self._taken_away(path, seen))
+            shutil.rmtree(self._take_away(path, seen))
 
-    def _taken_away(self, path: str, seen: FolderSeen) -> str:
-        """Under another name, where nobody changes it between the look and its end."""
+    def _take_away(self, path: str, seen: FolderSeen) -> str:
+        """Renames it, so that no program changes it between this look and its deletion."""
         away = _beside(path)
         os.rename(path, away)
         if self.look(away) != seen:

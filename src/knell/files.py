@@ -65,7 +65,7 @@ def overwrite(path: str, content: bytes, copy: str = "") -> None:
     A link is not followed. It is not forced onto the disk, which would cost milliseconds. `copy`
     is what a crash may leave: a name that the caller knows, if no other process writes the file."""
     copy = copy or f"{path}.{os.urandom(4).hex()}.tmp"  # the caller need not hold a lock
-    with _written(copy, content, durable=False):
+    with _write(copy, content, durable=False):
         os.replace(copy, path)
 
 
@@ -81,7 +81,7 @@ def replace(
     """
     refuse_read_only(path)
     copy = path + ".tmp"
-    with _written(copy, content, like="" if was is None else path):
+    with _write(copy, content, like="" if was is None else path):
         if check:
             check(read(copy, len(content)))
         refuse_changed(path, was)
@@ -95,7 +95,7 @@ def replace(
 
 def back_up(path: str, content: bytes) -> None:
     """Leaves `content` in `<path>.bak`, as private as the file itself; the caller holds a lock."""
-    with _written(path + ".bak.tmp", content, like=path):
+    with _write(path + ".bak.tmp", content, like=path):
         os.replace(path + ".bak.tmp", path + ".bak")
 
 
@@ -128,7 +128,7 @@ def refuse_read_only(path: str) -> None:
 
 
 @contextmanager
-def _written(copy: str, content: bytes, like: str = "", *, durable: bool = True) -> Generator[None]:
+def _write(copy: str, content: bytes, like: str = "", *, durable: bool = True) -> Generator[None]:
     """Writes the file `copy`, for the caller to rename; removes it if anything fails."""
     with suppress(OSError):
         os.unlink(copy)  # what a crash left there

@@ -44,7 +44,7 @@ def _has_registry(world: World, near: str) -> bool:
 
 
 def _has_environments(world: World) -> bool:
-    """Also those of others: whoever should have forgotten one may have been killed before."""
+    """Whether any is kept, of other runs too: the process that should delete it may have died."""
     try:
         return bool(os.listdir(os.path.join(world.home, ENVIRONMENTS)))
     except OSError:

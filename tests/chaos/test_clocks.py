@@ -49,16 +49,16 @@ def test_clocks_that_jump_all_day_age_nobody(
     silent = started(house, BEATS_ONCE, name="silent")
     world = wound(house)
     watch = WatchLoop(world, KILL)
-    list(watch.round())
+    list(watch.run_round())
     for _ in range(10 * often):
         tally.broke(upset(world, chance))
-        list(watch.round())
+        list(watch.run_round())
         ages(house)
         assert (alive(working.pid), alive(silent.pid)) == (True, True)
     assert told(house, "watch.verdict", name="") == []
     for _ in range(12):  # three minutes in which nobody touches a clock
         world.pass_by(ROUND)
-        list(watch.round())
+        list(watch.run_round())
     assert alive(working.pid)
     assert not alive(silent.pid), "and makes nobody immortal"
 
@@ -120,11 +120,11 @@ def test_a_clock_set_back_starves_no_restart(
         (house.root / "go").unlink()
         world.set_clock(-60)  # keepers have the real clock: so nothing is due when it is planned
         watch = WatchLoop(world, KILL)
-        list(watch.round())
+        list(watch.run_round())
         assert [plan.decision for plan in plans(house) if plan.agent == name] == ["planned"]
         assert len(runs(house, name)) == 1, "nor is it early"
         world.set_clock(-chance.uniform(121, DAY - 70))
-        list(watch.round())
+        list(watch.run_round())
         assert [run.restarted_from for run in runs(house, name)] == ["", luna.run.id]
         house.kill(name)
     tally.broke("clock set back before a restart", 2 * often)
@@ -140,14 +140,14 @@ def test_a_deadline_is_neither_early_nor_late_when_the_clock_is_set(
         world = wound(house)
         house.knell.shutdowns.ask(name, deadline=100, overdue=Overdue.FORCE)
         watch = WatchLoop(world, WatchWish())
-        list(watch.round())
+        list(watch.run_round())
         world.set_clock(set_by)
         for _ in range(3):
             world.pass_by(25)
-            list(watch.round())
+            list(watch.run_round())
         assert alive(luna.pid), "it had 25 seconds left"
         for _ in range(2):
             world.pass_by(25)
-            list(watch.round())
+            list(watch.run_round())
         assert not alive(luna.pid)
     tally.broke("clock set while an answer was awaited", 2)

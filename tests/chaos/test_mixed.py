@@ -18,7 +18,7 @@ from chaos.conftest import is_long
 from chaos.mixing import Said, Worker, mixed, strangers
 from chaos.report import Tally
 from house import House, alive, descendants, eventually, told
-from knell.core.run import TRANSITIONS, Happening, State, step
+from knell.core.run import TRANSITIONS, Happening, State, next_state
 from knell.processes.os.linux import stamp_of
 from knell.stores.records import unpacked
 
@@ -184,7 +184,7 @@ def check_trail(run: str, events: list[str], *, ended: bool) -> None:
     for event in events[1:]:
         if event in HAPPENINGS:
             pairs = [(state, one) for state in states for one in HAPPENINGS[event]]
-            states = {step(*pair) for pair in pairs if pair in TRANSITIONS}
+            states = {next_state(*pair) for pair in pairs if pair in TRANSITIONS}
         assert states, f"no legal path: {run} {events}"
     assert (State.ENDED in states) is ended, (run, events)
 

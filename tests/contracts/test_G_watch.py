@@ -37,7 +37,7 @@ def rounds(watch: WatchLoop, number: int, seconds: float = 15.0) -> None:
     assert isinstance(world, WoundWorld)
     for _ in range(number):
         world.pass_by(seconds)
-        list(watch.round())
+        list(watch.run_round())
 
 
 def watched(house: House) -> tuple[WoundWorld, WatchLoop, Played]:
@@ -45,7 +45,7 @@ def watched(house: House) -> tuple[WoundWorld, WatchLoop, Played]:
     luna = started(house, BEATS_ONCE)
     world = wound(house)
     watch = WatchLoop(world, KILL)
-    list(watch.round())
+    list(watch.run_round())
     return world, watch, luna
 
 
@@ -185,7 +185,7 @@ def test_G28_a_hundred_quick_rounds_are_not_two_minutes(house: House) -> None:
 def test_G28_one_that_beats_between_rounds_is_never_swept(house: House) -> None:
     luna = started(house, BEATS_ON)
     watch = WatchLoop(wound(house), KILL)
-    list(watch.round())
+    list(watch.run_round())
     for _ in range(10):
         beat = os.stat(house.state / "runs" / luna.run.id / "heartbeat").st_mtime_ns
         path = house.state / "runs" / luna.run.id / "heartbeat"
@@ -239,7 +239,7 @@ def ask_for_nothing(house: House) -> None:
 def test_G29_a_set_clock_ages_nobody(house: House, seconds: float) -> None:
     world, watch, luna = watched(house)
     world.set_clock(seconds)
-    list(watch.round())
+    list(watch.run_round())
     rounds(watch, 3)
     assert alive(luna.pid)
     assert told(house, "watch.verdict") == []
@@ -260,7 +260,7 @@ def test_G29_a_watcher_that_was_paused_for_an_hour_ages_nobody(house: House) -> 
     """Whatever stopped it may have stopped everybody."""
     world, watch, luna = watched(house)
     world.pass_by(3600)
-    list(watch.round())
+    list(watch.run_round())
     assert alive(luna.pid)
     assert told(house, "watch.verdict") == []
 
@@ -270,7 +270,7 @@ def test_G29_nor_does_it_age_who_is_looked_at_for_the_first_time(house: House, w
     luna = started(house, BEATS_ONCE)
     world = wound(house)
     getattr(world, what)(NIGHT)
-    list(WatchLoop(world, KILL).round())
+    list(WatchLoop(world, KILL).run_round())
     [one] = house.knell.verdicts("luna")
     assert one.verdict.activity == "working"
     assert alive(luna.pid)
@@ -284,10 +284,10 @@ def test_G29_a_suspended_machine_does_not_hold_up_a_restart(house: House) -> Non
     world = wound(house)
     world.set_clock(-60)
     watch = WatchLoop(world, KILL)
-    list(watch.round())
+    list(watch.run_round())
     assert len(runs(house)) == 1
     world.suspend(NIGHT)
-    list(watch.round())
+    list(watch.run_round())
     assert [run.restarted_from for run in runs(house)] == ["", luna.run.id]
 
 
@@ -355,11 +355,11 @@ def test_G39_who_kills_one_that_has_just_crashed_has_the_last_word(
     world.set_clock(-60)
     watch = WatchLoop(world, KILL)
     if planned:
-        list(watch.round())
+        list(watch.run_round())
     assert house.run(*words.split()).returncode == 0
     world.pass_by(120)
-    list(watch.round())
-    list(watch.round())
+    list(watch.run_round())
+    list(watch.run_round())
     assert len(runs(house)) == 1
     assert told(house, "restart.refused")[0].data["why"] == "called off by operator"
     assert not (house.state / "environments" / luna.run.id).exists()

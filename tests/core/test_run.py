@@ -18,8 +18,8 @@ from knell.core.run import (
     Place,
     Run,
     State,
+    next_state,
     seen_ending,
-    step,
 )
 
 PAIRS = list(product(State, Happening))
@@ -52,7 +52,7 @@ def test_ended_has_no_exits() -> None:
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.ENDED])
 def test_every_live_state_ends_the_moment_its_end_is_seen(state: State) -> None:
-    assert step(state, Happening.GONE) is State.ENDED
+    assert next_state(state, Happening.GONE) is State.ENDED
 
 
 def test_nothing_comes_back_to_spawning() -> None:
@@ -61,13 +61,13 @@ def test_nothing_comes_back_to_spawning() -> None:
 
 @pytest.mark.parametrize(("state", "happening"), TRANSITIONS)
 def test_a_listed_pair_is_obeyed(state: State, happening: Happening) -> None:
-    assert step(state, happening) is TRANSITIONS[state, happening]
+    assert next_state(state, happening) is TRANSITIONS[state, happening]
 
 
 @pytest.mark.parametrize(("state", "happening"), UNLISTED)
 def test_an_unlisted_pair_is_refused_by_name(state: State, happening: Happening) -> None:
     with pytest.raises(IllegalTransition, match=rf"{state.value}.*{happening.value}"):
-        step(state, happening)
+        next_state(state, happening)
 
 
 def test_some_pairs_are_unlisted() -> None:
@@ -83,12 +83,12 @@ def test_whatever_happens_a_run_ends_once_and_for_good(happenings: list[Happenin
     for happening in happenings:
         if (state, happening) not in TRANSITIONS:
             with pytest.raises(IllegalTransition):
-                step(state, happening)
+                next_state(state, happening)
             continue
         assert state is not State.ENDED
-        state = step(state, happening)
+        state = next_state(state, happening)
     if state is not State.ENDED:
-        assert step(state, Happening.GONE) is State.ENDED
+        assert next_state(state, Happening.GONE) is State.ENDED
 
 
 @given(st.lists(st.sampled_from(Happening), max_size=40))

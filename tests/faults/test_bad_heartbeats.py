@@ -197,7 +197,7 @@ def test_many_odd_ones_do_not_keep_the_others_from_being_judged(house: House) ->
     world = wound(house)
     watch = WatchLoop(world, WatchWish("kill"))
     for _ in range(10):
-        list(watch.round())
+        list(watch.run_round())
         world.pass_by(15)
     assert not alive(luna.pid)
     assert all(alive(one.pid) for one in odd)

@@ -231,7 +231,7 @@ class Day:
             for player in self.players.values():
                 if alive(player.pid):
                     player.play()
-            told = list(watch.round())
+            told = list(watch.run_round())
             assert not watch.troubles, (watch.troubles, told)
             for one in watch.found:
                 self.take_down(one.agent.name, one.verdict.activity, one.verdict.why)

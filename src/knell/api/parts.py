@@ -108,7 +108,7 @@ class TaskHandle:
 
     def complete(self, token: int | None = None) -> TeamTask:
         """Marks it as done; refused once it was handed on to another agent."""
-        return tasks.done(self._world, self.id, token)
+        return tasks.complete(self._world, self.id, token)
 
     def release(self, token: int | None = None, *, anyway: bool = False) -> TeamTask:
         """Gives it back, for any member to claim. `anyway`: also what an agent of another host
@@ -134,7 +134,7 @@ class MessageVerbs(_Part):
     ) -> list[Message]:
         """The unread messages of an agent, by default of the caller. `wait`: seconds for the
         first, 30 at most. `peek` leaves them unread."""
-        return messages.inbox(self._world, agent, wait=wait, limit=limit, peek=peek)
+        return messages.read_inbox(self._world, agent, wait=wait, limit=limit, peek=peek)
 
 
 class ShutdownVerbs(_Part):

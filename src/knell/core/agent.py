@@ -10,7 +10,7 @@ from knell.core.errors import BadRequest
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"  # compiled where a name is checked, which `list` does not
 SHOWN = 40  # characters of a bad name that an error repeats
 RESERVED = frozenset({"all", "self", "none"})
-# Who asks and who writes, where it is no agent: one of that name would pass for it.
+# Callers and senders that are no agents: an agent with such a name would pass for one of them.
 NO_AGENT = frozenset({"operator", "unproven", "watch"})
 
 
@@ -53,7 +53,7 @@ def checked_name(name: str, what: str = "name") -> str:
 
 
 def checked_new_name(name: str) -> str:
-    """`name` for a new agent: also none of those who ask and write beside the agents."""
+    """`name` for a new agent: also not the name of a caller that is no agent (NO_AGENT)."""
     if name.lower() in NO_AGENT:
         why = f"the name '{name}' is reserved: an agent of that name would be taken for another"
         raise BadRequest(why, f"try {proposed_name(name)}")

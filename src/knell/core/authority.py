@@ -77,13 +77,13 @@ _OWN = frozenset({Relation.ITSELF, Relation.STARTED, Relation.LED})
 PERMITTED: dict[Deed, frozenset[Relation]] = {  # to agents
     Deed.END: _OWN | {Relation.FREE},
     Deed.START: _OWN | {Relation.FREE},
-    Deed.REAP: _OWN,  # of what is left of an agent, its team is often no longer known
+    Deed.REAP: _OWN,  # what is left of an agent often no longer shows its team
     Deed.CLEAN_UP: _OWN,
     Deed.BEAT: frozenset({Relation.ITSELF}),
     Deed.ANSWER: frozenset({Relation.ITSELF}),
     Deed.ADOPT: frozenset({Relation.STARTED}),
-    Deed.REPLACE: _OWN,  # whoever bears the name is what its starter started
-    Deed.RECRUIT: _OWN,  # else a team would be a way to what is refused for agents of no team
+    Deed.REPLACE: _OWN,  # a new agent in that name counts as started by the same starter
+    Deed.RECRUIT: _OWN,  # else a leader could recruit a FREE agent, and then do what is refused
     Deed.REAP_FOREIGN: frozenset(),
     Deed.MANAGE: _OWN,
     Deed.WATCH: frozenset(),

@@ -17,7 +17,7 @@ SESSION_DIR = "KNELL_SESSION_DIR"  # a temporary directory, for an agent that wa
 LAUNCHER = "ORCHESTRATOR_ID"  # of an agent that spawn-agent-session launched
 SHARED = "KNELL_SHARED"  # of an agent that uses its project's server
 SERVES = "KNELL_SERVES"  # of an agent that is one: "kind:port"
-# Beside runs/, what restarts need: few, so that those that nobody needs are soon found.
+# Beside runs/: the environments that restarts need. They are few: unneeded ones are soon found.
 ENVIRONMENTS = "environments"
 
 

@@ -4,7 +4,7 @@ EVENT_TYPES = {
     # -- the life of a run ------------------------------------------------------------------------
     "life.spawning": "A run was begun; nothing of it has been seen alive yet.",
     "life.started": "Its process was seen alive; `pid` is the agent's.",
-    "life.stopping": "Somebody claimed its ending: who (`by`), why (`reason`), with which outcome.",
+    "life.stopping": "A caller claimed its ending: who (`by`), why (`reason`), with which outcome.",
     "life.rung": "A rung of the ladder is about to be climbed; written before the signal is sent.",
     "life.stopped": "The run has ended; `death` says how, and the receipt has the proof.",
     "life.spared": "Its ending was given up, and the run lives on; the reason is beside it.",

@@ -46,8 +46,8 @@ PLACEHOLDERS = {
 Refuse = Callable[[str, str], NoReturn]
 
 
-def record(name: str, table: Mapping[str, object], where: str) -> Kind:
-    """The table as a record: lists become tuples, tables become pairs. `check` sees to the rest."""
+def kind_from_table(name: str, table: Mapping[str, object], where: str) -> Kind:
+    """Makes the record: lists become tuples, tables become pairs. `check` checks their values."""
     for field in table:
         if field not in SETTABLE:
             why = "can only be given in Python" if field in PYTHON_ONLY else "is unknown"

@@ -128,7 +128,7 @@ class Orphan(NamedTuple):
     why: str  # archived, kept, survived, keeper_gone
 
 
-def step(state: State, happening: Happening) -> State:
+def next_state(state: State, happening: Happening) -> State:
     """The next state, or IllegalTransition: a bug in knell, never caught."""
     if (state, happening) not in TRANSITIONS:
         raise IllegalTransition(state, happening)

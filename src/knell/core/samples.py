@@ -66,7 +66,7 @@ class SampleLine(NamedTuple):
 
     start: int  # of the first stretch, in seconds since 1970
     step: int  # seconds of one
-    activity: list[str]  # empty: nobody looked
+    activity: list[str]  # empty: no watch looked
     cpu_percent: list[float | None]  # the mean
     memory_mb: list[float | None]  # the most
 

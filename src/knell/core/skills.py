@@ -17,8 +17,8 @@ class Standing(StrEnum):
 
     ABSENT = "absent"
     INSTALLED = "installed"
-    OUTDATED = "outdated"  # of another version of knell, and nobody changed it
-    EDITED = "edited"  # knell put it there, and somebody changed it
+    OUTDATED = "outdated"  # of another version of knell, and unchanged
+    EDITED = "edited"  # knell put it there, and it was changed since
     FOREIGN = "foreign"  # knell did not put it there
 
 

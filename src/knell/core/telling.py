@@ -19,7 +19,7 @@ TAIL = 65_536  # bytes of its end that are read
 
 
 class TellRequest(NamedTuple):
-    """A start: what would be executed without a word of this page."""
+    """A start as it would be without a request to tell."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]

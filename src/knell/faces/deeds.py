@@ -19,7 +19,7 @@ TYPED_ABOVE = 5  # targets: for more, their number is typed
 
 class PlanLine(NamedTuple):
     text: str
-    # it changes by itself, as a number of processes does: nobody agrees to it
+    # it changes by itself, as a number of processes does: no part of what a person agrees to
     passing: bool = False
 
 

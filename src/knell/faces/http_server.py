@@ -1,4 +1,4 @@
-"""What the HTTP servers of knell share: the socket, headers, how they stop, for whom they wait."""
+"""What the HTTP servers of knell share: the socket, headers, how they stop, slow clients."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ HEADER_SECONDS = 10.0  # for the whole header of a request
 MOST_WAITING = 100  # connections without a whole request
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """A socket at that address; 0 is any port that is free."""
     listening = None
     try:

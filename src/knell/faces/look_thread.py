@@ -7,7 +7,7 @@ from knell.api import Knell
 
 
 class LookThread(threading.Thread):
-    """`look_on` looks; it comes back when it should be asked whether to go on."""
+    """Calls `look_on` again and again, except while it rests: each call looks, and returns."""
 
     def __init__(
         self, name: str, open_knell: Callable[[], Knell], *, resting: bool = False
@@ -16,24 +16,24 @@ class LookThread(threading.Thread):
         self._open = open_knell
         self._wake = threading.Event()
         self._over = False
-        self._resting = resting  # nobody is there to be told
+        self._resting = resting  # no viewer is there, so it does not look
 
     def stop(self) -> None:
         self._over = True
         self._wake.set()
 
     def begin(self) -> None:
-        """Somebody has come who wants to know."""
+        """Looks from now on: a first viewer has come."""
         self._resting = False
         self._wake.set()
 
     def rest(self) -> None:
-        """The last one has left."""
+        """Stops looking: the last viewer has left."""
         self._resting = True
         self._wake.set()
 
     def refresh(self) -> None:
-        """Something was done: the next look is now."""
+        """Looks at once, because something was done."""
         self._wake.set()
 
     def run(self) -> None:
@@ -52,7 +52,7 @@ class LookThread(threading.Thread):
         return woken
 
     def rested(self) -> None:
-        """Nothing was asked meanwhile."""
+        """Called after each rest, for what must know that no look was made meanwhile."""
 
     def look_on(self, knell: Knell) -> None:
         raise NotImplementedError

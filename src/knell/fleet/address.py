@@ -54,7 +54,7 @@ def with_password(given: Any, password: str, **more: str) -> str:
 
 
 def others_address(url: str, there: dict[str, str]) -> dict[str, str]:
-    """The same database without anything that is of the one who connects to it here. `there`:
+    """The same database without the user, password and files of whoever connects here. `there`:
     where the connection went, which a service file or the environment may have said."""
     given = conninfo.conninfo_to_dict(url)
     keep = {key: str(value) for key, value in given.items() if value and key not in OWNERS}
@@ -62,7 +62,7 @@ def others_address(url: str, there: dict[str, str]) -> dict[str, str]:
 
 
 def kept_address(url: str) -> str:
-    """The same for whoever connects later, from another directory."""
+    """The address with absolute paths, for connecting later from another directory."""
     given = conninfo.conninfo_to_dict(url)
     whole = {
         key: os.path.abspath(os.path.expanduser(str(value)))

@@ -83,7 +83,7 @@ class Link:
             self.wire = None
 
     def _drop(self, why: str) -> None:
-        """Tries again after a while that grows, and is not the same for a thousand hosts."""
+        """Closes the connection; the delay before the next one grows, and differs between hosts."""
         if self.wire:
             self.wire.close()
             self.wire = None
@@ -100,12 +100,12 @@ class Link:
             self.incarnation = f"{began.boot}:{uuid.uuid4().hex[:12]}"
         wire = Wire(self.given.conninfo, self.deadline, self.deadline)
         try:
-            check_schema(wire, self.given.fleet)  # before anybody takes this host for linked
-            answer = self._hello(wire, began)
+            check_schema(wire, self.given.fleet)  # before the fleet shows this host as linked
+            answer = self._say_hello(wire, began)
             if answer.get("event_seq", 0) > max(self.host.newest()[0], began.start_event):
                 # This store was put back from an older copy: its numbers would be taken for old.
                 began = self.host.begin_epoch()
-                answer = self._hello(wire, began)
+                answer = self._say_hello(wire, began)
             wire.rows(f'LISTEN "{channel(self.given.name)}"')
         except BaseException:
             wire.close()
@@ -116,9 +116,9 @@ class Link:
         self.publisher.sent_event = answer["event_seq"]
         self.publisher.sent_receipt = answer["receipt_seq"]
         self.latest = max(self.latest, began.latest, answer["now"])
-        self.host.heard(self.latest)
+        self.host.note_contact(self.latest)
 
-    def _hello(self, wire: Wire, began: Beginning) -> dict[str, Any]:
+    def _say_hello(self, wire: Wire, began: Beginning) -> dict[str, Any]:
         told = {
             **began._asdict(), "incarnation": self.incarnation, "clock": self.host.clock(),
             "key": public_of(self.files.host_key),
@@ -155,7 +155,7 @@ class Link:
             if self._is_due("lease", now, self.lease_every):
                 said = wire.call("SELECT knell.lease($1, $2)", self.incarnation, self.host.clock())
                 self.latest = max(self.latest, said["now"])
-                self.host.heard(self.latest)
+                self.host.note_contact(self.latest)
         except WireFailed as error:
             if error.state == SUPERSEDED:
                 why = "another link took the name of this host"

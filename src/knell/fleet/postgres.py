@@ -55,7 +55,7 @@ class PostgresFleet:
 
     def text(self, statement: str, *values: Any) -> str | None:
         fresh = self._wire is None
-        self._wire = self._wire or self._connected()
+        self._wire = self._wire or self._connect()
         try:
             rows = self._wire.rows(statement, *values)
             return rows[0][0] if rows else None
@@ -67,7 +67,7 @@ class PostgresFleet:
                 raise
         return self.text(statement, *values)  # every statement here may be repeated
 
-    def _connected(self) -> Wire:
+    def _connect(self) -> Wire:
         wire = Wire(self.given.conninfo)
         try:
             check_schema(wire, self.given.fleet)
@@ -92,7 +92,7 @@ class PostgresFleet:
         return json.loads(self.agents_text(**which))
 
     def agents_text(self, **which: Any) -> str:
-        """The same as the text of a JSON array with a line for each: nobody need read it whole."""
+        """The same as the text of a JSON array with a line for each, to be passed on unread."""
         given = {key: value for key, value in which.items() if value not in ("", None, EVERYWHERE)}
         return self.text("SELECT knell.fleet_list($1)", given) or "[]"
 

@@ -64,8 +64,8 @@ class Publisher:
         self.sent = views
 
     def _tell_all(self, wire: Wire, told: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-        """One statement for all; if the database refuses the data of one of them, each for
-        itself, and in the place of that one only that it was there."""
+        """Publishes all in one statement. If the database refuses the data of one of them, each
+        is published by itself, and for that one only the fact that it cannot be published."""
         try:
             return self._tell(wire, told)
         except WireFailed as error:
@@ -100,5 +100,5 @@ def is_poison(error: WireFailed) -> bool:
 
 
 def _settled(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what changes all the time: it would be old when it is read."""
+    """The row without the fields that change all the time: they would be old when read."""
     return {**view, **dict.fromkeys(VOLATILE)}

@@ -139,7 +139,7 @@ def join(url: str, files: FleetFiles, wish: JoinWish) -> Joined:
 def take_credentials(
     files: FleetFiles, given: Credentials, trust: tuple[str, ...], role: str = ""
 ) -> Joined:
-    """Makes this home that host. An operator who works in this home is obeyed without a word."""
+    """Makes this home that host. It also obeys the operator of this home, if it has one."""
     key = make_key(files.host_key)
     write_credentials(files.link, given)
     for one in trust:
@@ -214,7 +214,7 @@ def is_heard(wire: Wire, host: str) -> bool:
 
 
 def name_of_key(key: str) -> str:
-    """What a key is called that nobody gave a name."""
+    """The name of a key that was given none."""
     return "key-" + re.sub(r"[^A-Za-z0-9]", "-", key[-8:-1])
 
 

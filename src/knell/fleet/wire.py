@@ -42,12 +42,12 @@ class Wire:
         `patience`: seconds for a statement that is given no other time."""
         self._patience = patience
         self._name = shown(where)
-        self._pg = self._connected(where, time.monotonic() + seconds)
+        self._pg = self._connect(where, time.monotonic() + seconds)
         self._heard: list[str] = []
 
     # -- the connection -----------------------------------------------------------------------
 
-    def _connected(self, where: str, deadline: float) -> pq.abc.PGconn:
+    def _connect(self, where: str, deadline: float) -> pq.abc.PGconn:
         try:
             words = conninfo.make_conninfo("", **KEEPALIVES | conninfo.conninfo_to_dict(where))
         except psycopg.Error as error:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from knell import entry_points
 from knell.core.errors import BadConfig, BadRequest
 from knell.core.kind import Kind
-from knell.core.kind_check import check, record
+from knell.core.kind_check import check, kind_from_table
 from knell.core.ports.kinds import BrokenKind
 from knell.core.stall.signs import Turn
 from knell.core.telling import Telling, TellRequest
@@ -20,7 +20,7 @@ def from_settings(name: str, table: object) -> Kind:
     where = f"kinds.{name} in the settings"
     if not isinstance(table, dict):
         raise BadConfig(f"{where}: it must be a table", f"write [kinds.{name}]")
-    kind = record(name, cast("dict[str, object]", table), where)
+    kind = kind_from_table(name, cast("dict[str, object]", table), where)
     check(kind, where)
     return kind
 

@@ -65,7 +65,7 @@ def peer_pid(connection: "socket.socket") -> int:
     return int.from_bytes(credentials[:4], sys.byteorder)
 
 
-def connected(path: str, timeout: float) -> "socket.socket":
+def connect(path: str, timeout: float) -> "socket.socket":
     """A connection to a Unix socket; NotListening if no process listens on it."""
     import socket
 
@@ -110,7 +110,7 @@ def ask(argv: Sequence[str], env: Mapping[str, str], timeout: float) -> Answer:
             os.close(out_child)
             os.close(err_child)
         texts = _read_all((out, err), deadline)
-        code = reaped(pid, deadline)
+        code = reap_child(pid, deadline)
     finally:
         os.close(out)
         os.close(err)
@@ -153,7 +153,7 @@ def _closing_inherited() -> list[FileAction]:
     return closing
 
 
-def reaped(pid: int, deadline: float) -> int | None:
+def reap_child(pid: int, deadline: float) -> int | None:
     """The exit code of our child; None if it was not over by then and had to be killed; 0 if the
     kernel has thrown it away, because whoever started us ignores SIGCHLD."""
     while True:

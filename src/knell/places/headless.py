@@ -26,7 +26,7 @@ class Headless:
 
     def open(self, launch: Launch) -> Place:
         """Start `launch.argv`, which detaches itself, and return when it has."""
-        from knell.places.commands import reaped, start, unbranded  # an ending needs none
+        from knell.places.commands import reap_child, start, unbranded  # an ending needs none
 
         log = os.path.join(launch.rundir, "output.log")
         try:
@@ -38,7 +38,7 @@ class Headless:
             pid = start(launch.argv, unbranded(self._env), outlets, new_session=True)
         finally:
             os.close(output)
-        code = reaped(pid, time.monotonic() + self._timeout)
+        code = reap_child(pid, time.monotonic() + self._timeout)
         if code is None:
             raise PlaceFailed(f"{launch.argv[0]} did not detach within {self._timeout:g} s")
         if code:

@@ -14,7 +14,7 @@ from knell.core.errors import NoSuchAgent, PlaceFailed
 from knell.core.ports.terminal import Absent, Launch, PaneSighting, Present
 from knell.core.process import Unknown
 from knell.core.run import Place
-from knell.places.commands import NoAnswer, NotListening, connected, pause, peer_pid
+from knell.places.commands import NoAnswer, NotListening, connect, pause, peer_pid
 from knell.places.panes import Panes
 
 if TYPE_CHECKING:
@@ -140,13 +140,13 @@ class Kitty(Panes):
         """What kitty answered; NotListening or PlaceFailed if it did not, or refused."""
         path = server.removeprefix("unix:")
         path = "\0" + path[1:] if path.startswith("@") else path
-        with self._patience.waiting(server) as seconds, connected(path, seconds) as kitty:
+        with self._patience.waiting(server) as seconds, connect(path, seconds) as kitty:
             pid = peer_pid(kitty)
             try:
                 kitty.sendall(_framed(command, payload))
                 if command == "send-text":  # kitty answers it only if it failed
                     kitty.sendall(_framed("ls", {}))
-                received = _received(kitty, time.monotonic() + seconds)
+                received = _receive(kitty, time.monotonic() + seconds)
             except TimeoutError as error:
                 raise NoAnswer(f"kitty did not answer within {seconds:g} s") from error
             except OSError as error:
@@ -166,7 +166,7 @@ def _owned(window: Window, place: Place) -> PaneSighting:
     return Unknown(f"the process of kitty window {place.pane} hides its environment")
 
 
-def _received(kitty: "socket.socket", deadline: float) -> bytes:
+def _receive(kitty: "socket.socket", deadline: float) -> bytes:
     """The first answer, and perhaps what follows it."""
     received = bytearray()
     while received.find(_END, -(1 << 16) - 1) < 0:  # no need to search the old part again

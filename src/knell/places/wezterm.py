@@ -14,7 +14,7 @@ from knell.core.errors import NoSuchAgent, PlaceFailed
 from knell.core.ports.terminal import Absent, Launch, PaneSighting, Present
 from knell.core.process import Unknown
 from knell.core.run import Place
-from knell.places.commands import Answer, NotListening, ask, connected, peer_pid, unbranded
+from knell.places.commands import Answer, NotListening, ask, connect, peer_pid, unbranded
 from knell.places.panes import Panes
 
 SOCKET = "WEZTERM_UNIX_SOCKET"
@@ -99,7 +99,7 @@ class Wezterm(Panes):
         """Who listens on the socket; 0 if only wezterm itself knows which one it uses."""
         if not server:
             return 0
-        with connected(server, self._timeout) as connection:
+        with connect(server, self._timeout) as connection:
             return peer_pid(connection)
 
     def _pane(self, number: str, server: str) -> WeztermPane | None:

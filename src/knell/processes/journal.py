@@ -27,10 +27,10 @@ Spared = set[tuple[int, int, int]]  # pid, start and inode of those that may liv
 def read_journal(rundir: str, seal: str = "", agent: ProcessId | None = None) -> Journal:
     """Everything in RUNDIR/journal; a missing, torn or foreign line is passed over.
 
-    With the seal of the run's record, a last line that does not fit it is foreign too: the agent
-    could have written it. Without one it is believed, but proves nothing. Where the agent is given
-    and lives, it has stolen the seal: then no last line counts. Of two births the first counts,
-    which is the keeper's; and whom knell may end later stands in the sealed line."""
+    The agent can write there too. So a last line that does not fit `seal`, if one is given, is
+    foreign; without a seal it is believed, but proves nothing; and none counts while `agent`, if
+    given, lives: it has stolen the seal. Of two births the first counts, which is the keeper's.
+    The sealed line also names the processes that knell may end later."""
     if not rundir:  # an orphan's run may have none
         return Journal()
     try:
@@ -53,7 +53,7 @@ def read_journal(rundir: str, seal: str = "", agent: ProcessId | None = None) ->
 
 
 def _is_there(process: ProcessId) -> bool:
-    """One glance, because every kill takes it."""
+    """By a single look, because every kill waits for it."""
     shown = _shown(process.pid)
     return bool(shown and shown.start == process.start and shown.state not in "ZX")
 
@@ -169,7 +169,7 @@ class _Book:
         self.ends.append((proof, ended.isoformat(timespec="milliseconds"), seal, named))
 
     def believe_spared(self, told: Spared | None) -> None:
-        """Only those that the sealed line names; one of an earlier keeper says nothing of them."""
+        """Keeps only the spared that the sealed line names; all, if an older keeper wrote it."""
         if told is None:
             return
         self.kept_ids = [p for p in self.kept_ids if (p.pid, p.start, p.inode) in told]
@@ -225,9 +225,9 @@ def with_agent(journal: Journal, agent: ProcessId | None, command: str) -> tuple
 
 
 def as_seen(journal: Journal, target: "Target") -> Journal:
-    """Of those that a journal calls stuck, only those below the keeper that a KILL does not end, or
-    that we may not signal: an agent can write into it, and would be safe from every kill if its
-    keeper cannot act either."""
+    """The journal with only those survivors that are below the keeper and really cannot be ended.
+    An agent can write into its journal: it could call itself stuck, and would then be safe from
+    every kill if its keeper cannot act either."""
     if system.LAYER != "linux" or target.keeper is None:  # there a member may be anywhere
         return journal
     keeper = target.keeper.pid

@@ -143,7 +143,7 @@ def cancel(rundir: str) -> Journal:
 
 
 def wake(keeper: ProcessId) -> None:
-    """Lets a keeper go on that somebody has stopped: it has an end to see."""
+    """Continues a keeper that was stopped (SIGSTOP), so that it sees the end of its run."""
     handle = system.open_verified(keeper)
     if handle is not None:
         system.send(handle, signal.SIGCONT)

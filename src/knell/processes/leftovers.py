@@ -18,7 +18,7 @@ from knell.core.process import FoundProcess
 from knell.processes.os import system
 from knell.processes.table import Table, member
 
-# They hold the terminals of a person, whoever started them.
+# These hold a person's terminals, even if an agent started them: they are never listed.
 TERMINAL_SERVERS = ("tmux: server", "screen", "zellij", "kitty", "wezterm")
 
 

@@ -163,7 +163,7 @@ def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) ->
         if server in own:
             table.remember_own(server, target.run)
         judged = _judged_panes(target, server, table, is_own_server=server in own)
-        # A pane of which nobody tells is of those that have the others.
+        # A pane whose opener is not known belongs to whoever has the other panes.
         untold = {pid for pid, ours in judged.items() if ours is None} - named
         others = {pid for pid, ours in judged.items() if ours is False} - named
         others |= judged.keys() & spared
@@ -176,7 +176,7 @@ def untouchable(table: Table, protected: Sequence[ProcessId], target: Target) ->
 def _orphans_of_others(
     target: Target, table: Table, claimed: set[int], mine: set[int]
 ) -> list[int]:
-    """What others started in their panes of the run's tmux server, and let go of."""
+    """Processes without a parent that others started in their panes of the run's tmux server."""
     rows = [table.rows[pid] for pid in claimed - mine if pid in table.rows]
     tops = [row.pid for row in rows if row.ppid not in claimed]
     return [pid for pid in tops if table.is_from_others(pid, target.run, claimed)]
@@ -224,7 +224,7 @@ def _held(target: Target, table: Table) -> set[int]:
 def _judged_panes(
     target: Target, server: int, table: Table, *, is_own_server: bool
 ) -> dict[int, bool | None]:
-    """Whether the run opened each pane of this server; None if nobody tells."""
+    """Whether the run opened each pane of this server; None if that is unknown."""
     mark, below = window_mark(target.run), table.children.get(server, ())
     env = system.environment_of(server) if below else {}
     is_own_server = is_own_server or env.get("KNELL_RUN") == target.run  # it has stamped them all

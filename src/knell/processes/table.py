@@ -56,7 +56,7 @@ class Table:
         return [row.pid for row in self.rows.values() if panes.is_tmux_server(row)]
 
     def _forget_brand(self, server: int, runs: dict[int, str]) -> None:
-        """A tmux server stamps all its panes, also those that others have opened in it."""
+        """Ignores the stamps that a run's tmux server gave to panes which others opened in it."""
         brand = runs.get(server)
         below = self.children.get(server, ()) if brand else ()
         own = system.environment_of(server) if below else {}
@@ -71,8 +71,8 @@ class Table:
                 del runs[pid]
 
     def openers(self, server: int) -> dict[int, tuple[Mapping[str, str], ...]]:
-        """By which it is judged who opened each pane of this tmux server: what tmux gave to it, and
-        to the first one of its session. Without those of which nobody tells."""
+        """The environments that tell who opened each pane of this tmux server: its own, and that of
+        the first pane of its session. Panes whose environment is not known are left out."""
         below = self.children.get(server, ())
         given = {pid: env for pid in below if (env := environments.of(server, pid)) is not None}
         held: panes.Held = [(self.rows[pid].start, env) for pid, env in given.items()]
@@ -103,7 +103,7 @@ class Table:
             adopted_agents[run] = env
 
     def _forget_orphans(self, runs: dict[int, str]) -> None:
-        """What was started in such a pane of others keeps the stamp when it loses its parent."""
+        """Does the same for what was started in such a pane and has lost its parent."""
         tops = [pid for pid, run in runs.items() if runs.get(self.rows[pid].ppid) != run]
         stamps = {pid: system.stamp_of(pid) for pid in self.tmux_servers()}
         for top in tops:

@@ -41,7 +41,7 @@ def vitals(runs: Sequence[Run], programs: Mapping[str, IsProgram]) -> dict[str, 
 def traffic(runs: Sequence[Run], programs: Mapping[str, IsProgram]) -> dict[str, Traffic]:
     """What each run exchanges with others over the network, and what its tools read and write.
 
-    A connection between two processes of one run carries no news. None where nobody tells."""
+    A connection between two processes of one run carries no news. None where that is unknown."""
     table, everybody = Table(), use.tcp_connections()
     by_inode = {one.inode: one for one in everybody or ()}
     members, found = _members(runs, table), dict[str, Traffic]()

@@ -120,7 +120,7 @@ class RunArchive:
         return ""
 
     def _whole(self, run: str) -> bytes:
-        """What a line has to say; nothing for a run whose end is not on record there."""
+        """The content of the run's line; empty if its directory has no record of its end."""
         record = self._read_file(run, RECORD)
         try:
             told = json.loads(record or b"")["run"]

@@ -34,7 +34,7 @@ _UNWRITABLE = {
 }
 
 
-def opened(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
+def open_database(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
     """A connection in autocommit mode to an up-to-date database, which is made if missing.
 
     If an error comes with it, the database can only be read, because of that error: on a full or
@@ -42,14 +42,14 @@ def opened(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
     """
     _make_private(path)
     try:
-        return _connected(path), None
+        return _connect(path), None
     except sqlite3.OperationalError as error:
         if code_of(error) not in _UNWRITABLE or _has_unread_pages(path):
             raise
-        return _connected_for_reading(path, error), error
+        return _connect_for_reading(path, error), error
 
 
-def _connected(path: str, *, uri: bool = False) -> sqlite3.Connection:
+def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, uri=uri)
     try:
         _bring_up_to_date(db, path)
@@ -60,11 +60,11 @@ def _connected(path: str, *, uri: bool = False) -> sqlite3.Connection:
     return db
 
 
-def _connected_for_reading(path: str, why: sqlite3.Error) -> sqlite3.Connection:
+def _connect_for_reading(path: str, why: sqlite3.Error) -> sqlite3.Connection:
     from urllib.parse import quote
 
     file = f"file:{quote(path)}?immutable=1"
-    for connect in (_connected, _copied):
+    for connect in (_connect, _copy_to_memory):
         try:
             return connect(file, uri=True)
         except sqlite3.Error:
@@ -72,7 +72,7 @@ def _connected_for_reading(path: str, why: sqlite3.Error) -> sqlite3.Connection:
     raise why
 
 
-def _copied(path: str, *, uri: bool) -> sqlite3.Connection:
+def _copy_to_memory(path: str, *, uri: bool) -> sqlite3.Connection:
     """A copy in memory, for an older file that cannot be brought up to date."""
     copy = sqlite3.connect(":memory:", isolation_level=None)
     try:

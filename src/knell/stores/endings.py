@@ -19,7 +19,7 @@ from knell.core.ports.ending_store import (
 )
 from knell.core.ports.store import RunRecord
 from knell.core.process import ProcessId
-from knell.core.run import Ending, Happening, Orphan, Outcome, Run, step
+from knell.core.run import Ending, Happening, Orphan, Outcome, Run, next_state
 from knell.stores import records
 from knell.stores.runs import AT_END, IN_A_TEAM, WORDS, put_orphans, put_receipt, receipt_columns
 from knell.stores.sqlite import FULL, NORMAL, Part
@@ -54,7 +54,7 @@ class SqliteEndings(Part):
         mine = known.owner is not None and known.owner.same_as(owner)
         if known.owner and not mine and not (asked.dead and known.owner.same_as(asked.dead)):
             return HeldByOther(known)
-        state = step(known.state, Happening.END_ASKED)
+        state = next_state(known.state, Happening.END_ASKED)
         # The first claim decided what the ending is called; only a kill overrules it.
         if known.ending and not mine and ending.outcome is not Outcome.KILLED:
             ending = known.ending
@@ -79,7 +79,7 @@ class SqliteEndings(Part):
         """The ending failed: the run goes on, and any process may claim it again."""
         with self._file.writing(FULL):
             known = self._file.known_run(run)
-            state = step(known.state, Happening.SPARED)
+            state = next_state(known.state, Happening.SPARED)
             self._file.update("instances", {"run": run}, state=state, owner="", ending="", rung="")
             self._file.changed_runs[run] = None
             put_receipt(self._file, run, receipt, self._file.now())
@@ -191,7 +191,7 @@ def _ended(known: Run, run: Run, ending: Ending, now: Callable[[], str]) -> Run:
     """The run on record, ended, with what its ender found out about it."""
     archived = ending.outcome is Outcome.ARCHIVED
     return known._replace(
-        state=step(known.state, Happening.LET_GO if archived else Happening.GONE),
+        state=next_state(known.state, Happening.LET_GO if archived else Happening.GONE),
         place=run.place,
         keeper=run.keeper or known.keeper,
         process=run.process or known.process,

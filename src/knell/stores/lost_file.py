@@ -34,7 +34,7 @@ def rebuild(
         word = os.urandom(4).hex()
         new = f"{path}.new-{word}"
         try:
-            restored = _made(path, new, now, fill)
+            restored = _make(path, new, now, fill)
             _rename(path, f"{path}.bad-{word}")  # logs, which a watch may have open, and no store
             os.rename(new, path)
         finally:
@@ -42,15 +42,15 @@ def rebuild(
         return restored
 
 
-def _made(
+def _make(
     path: str, new: str, now: Callable[[], str], fill: Callable[[SqliteStore], Restored]
 ) -> Restored:
-    used = any(_is_good_copy(f"{path}.{which}", new, now) for which in BACKUPS)
+    used = any(_copy_backup(f"{path}.{which}", new, now) for which in BACKUPS)
     with closing(SqliteStore(new, now=now)) as store:
         return fill(store)._replace(from_backup=used)
 
 
-def _is_good_copy(backup: str, new: str, now: Callable[[], str]) -> bool:
+def _copy_backup(backup: str, new: str, now: Callable[[], str]) -> bool:
     """Copies the backup; False if there is none, or if it cannot be used."""
     try:
         shutil.copyfile(backup, new)

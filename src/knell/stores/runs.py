@@ -8,7 +8,7 @@ from knell.core.agent import Agent
 from knell.core.errors import IllegalTransition, NoSuchAgent, StillRunning
 from knell.core.ports.store import LiveRecords, NotLive, RunRecord, Seat
 from knell.core.process import ProcessId
-from knell.core.run import Happening, Orphan, Run, State, step
+from knell.core.run import Happening, Orphan, Run, State, next_state
 from knell.stores import records
 from knell.stores.sqlite import FULL, NORMAL, Part, Transactions, Value
 
@@ -83,7 +83,7 @@ class SqliteRuns(Part):
                 return
             if known.state is State.ENDED and known.process is None:
                 return  # the caller that ended it had not seen its process
-            state = step(known.state, Happening.BORN)
+            state = next_state(known.state, Happening.BORN)
             owner = records.process_text(None if known.state is State.SPAWNING else known.owner)
             self._file.update("runs", {"id": run.id}, **records.whereabouts(run))
             self._file.update("instances", {"run": run.id}, state=state, owner=owner)

@@ -21,7 +21,7 @@ from knell.stores.database import (
     UP_TO_DATE,
     code_of,
     damaged,
-    opened,
+    open_database,
     store_failure,
 )
 
@@ -48,11 +48,11 @@ class Transactions:
     def __init__(self, path: str, now: Callable[[], str]) -> None:
         self._path, self.now = os.path.abspath(path), now
         self._safety = ""
-        # Of this transaction: run → what is to be kept of it, or None for what the tables hold.
+        # In this transaction: run → the record to keep of it; None: make it from the tables.
         self.changed_runs: dict[str, RunRecord | None] = {}
         self._hurried_until, self._patience = 0.0, PATIENCE
         try:
-            self.db, self._refusal = _opened(self._path)
+            self.db, self._refusal = _open_database(self._path)
             self._file_then = self._file_now()
             self.newer_runs = _newer_runs(self.db, self._path)
         except CAUGHT as error:
@@ -229,14 +229,14 @@ class Part:
         self._file = file
 
 
-def _opened(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
+def _open_database(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
     """As nearly always, the file is there, private and up to date; else as database.py says."""
     try:
         found = os.stat(path)
     except OSError:
-        return opened(path)
+        return open_database(path)
     if not stat.S_ISREG(found.st_mode) or found.st_size < SMALLEST or found.st_mode & 0o077:
-        return opened(path)
+        return open_database(path)
     db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
     try:
         if db.execute(STATE).fetchone() == UP_TO_DATE:
@@ -247,7 +247,7 @@ def _opened(path: str) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
             db.close()
             raise  # no error of the file's, or a lock that was waited for
     db.close()
-    return opened(path)
+    return open_database(path)
 
 
 def _newer_runs(db: sqlite3.Connection, path: str) -> list[str]:

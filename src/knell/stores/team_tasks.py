@@ -53,7 +53,7 @@ class SqliteTeamTasks(Part):
             columns = TeamTask(*task[:5])._asdict() | parts
             del columns["needs"], columns["blocks"]  # they are rows of `team_needs`
             self._file.insert("team_tasks", seq=seq, **columns)
-            self._need(task.id, task.team, task.needs)
+            self._add_needs(task.id, task.team, task.needs)
             added = self._known_task(task.id)
             _tell(self._file, "task.added", added, task.owner, needs=added.needs)
             return added
@@ -148,7 +148,7 @@ class SqliteTeamTasks(Part):
             number += 1
         return number
 
-    def _need(self, task: str, team: str, needs: Sequence[str]) -> None:
+    def _add_needs(self, task: str, team: str, needs: Sequence[str]) -> None:
         of_team = {one.id: one for one in self.tasks(team)}
         for need in needs:
             if need not in of_team:

@@ -170,11 +170,11 @@ def test_one_that_died_while_the_watch_was_busy_wakes_it_too(house: House) -> No
     """Its end came after the round had looked, and before anybody listened for it."""
     luna = started(house, EXITS_WHEN_TOLD)
     watch = WatchLoop(house.knell.world, WatchWish())
-    list(watch.round())
+    list(watch.run_round())
     let_exit(house, 3)
     gone(luna.pid, luna.keeper)
     watch.sleep(3000)
-    list(watch.pulse())
+    list(watch.run_pulse())
     assert not last_run(house).live
 
 

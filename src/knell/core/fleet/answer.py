@@ -1,7 +1,7 @@
 """What a host signs of its own: answers to orders, and receipts; pure.
 
-The database keeps them as JSON of its own form, and whoever reads them writes the text again that
-was signed. So a number has one form here, whichever way it was written."""
+The database keeps them as JSON in a form of its own, so a reader must rebuild the text that was
+signed. For that, each number has exactly one form here."""
 
 from decimal import Decimal
 from typing import Any, cast

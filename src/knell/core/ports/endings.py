@@ -11,7 +11,7 @@ from knell.core.receipt import Ended, Proof, RungRecord, Survivor
 
 
 class Callbacks(NamedTuple):
-    """What the endings of processes ask of whoever wants them."""
+    """What ending processes needs from its caller."""
 
     protected: Callable[[], Sequence[ProcessId]]  # which no ending may touch; read when needed
     # (run, rung), before it is taken.

@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 
 def words_of(line: str) -> tuple[str, ...]:
-    """As a shell reads them; people write the file too, and leave a quote open."""
+    """The words as a shell reads them. People edit the file too, and may leave a quote open."""
     import shlex
 
     try:

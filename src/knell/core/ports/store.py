@@ -175,7 +175,7 @@ class RestartStore(Protocol):
 
 
 class PruneStore(Protocol):
-    """Ended runs that nobody wants to keep any longer."""
+    """Ended runs that are older than they are to be kept."""
 
     def old_runs(self, before: str) -> list[str]: ...
     def forget(self, runs: Sequence[str], before: str) -> None: ...

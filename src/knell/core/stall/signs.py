@@ -94,7 +94,7 @@ class Look(NamedTuple):
     unseen: tuple[str, ...] = ()  # signs that could not be read: their age does not grow
     notes: tuple[str, ...] = ()  # what speaks neither for nor against it
     cpu_total: float | None = None  # seconds of all its processes; this and the next two are shown
-    memory_mb: float | None = None  # of all its processes together; nobody is judged by it
+    memory_mb: float | None = None  # of all its processes together; no verdict uses it
     processes: int | None = None  # how many it has, its keeper not counted
 
 

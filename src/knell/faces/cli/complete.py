@@ -59,7 +59,7 @@ live = completer(lambda knell: _with_groups(knell.list()))  # for kill, stop
 one_live = completer(lambda knell: _words(knell.list()))  # for attach, explain
 ended = completer(lambda knell: _with_groups(_over(knell)))  # for resume
 one_ended = completer(lambda knell: _words(_over(knell)))  # for receipt
-anybody = completer(lambda knell: _words(knell.list(with_ended=True)))  # for show, logs
+any_agent = completer(lambda knell: _words(knell.list(with_ended=True)))  # for show, logs
 tags = completer(lambda knell: sorted({v.tag for v in knell.list(with_ended=True) if v.tag}))
 teams = completer(lambda knell: [view.team.name for view in knell.teams()])
 tasks = completer(lambda knell: [task.id for task in knell.tasks()])

@@ -21,9 +21,9 @@ def is_wide(targets: Sequence[str]) -> bool:
     return "all" in targets or bool(groups) or len(targets) > MANY
 
 
-def is_confirmed(targets: Sequence[str], preview: "Callable[[], Endings]", verb: str) -> bool:
+def ask_if_confirmed(targets: Sequence[str], preview: "Callable[[], Endings]", verb: str) -> bool:
     """Shows what `--dry-run` shows and asks, if `all` was said, or many are meant, or a cleanup
-    would touch uncommitted work. If others are meant by the time of the answer, asks again."""
+    would touch uncommitted work. If other agents are meant by then, asks again; True for a yes."""
     shown: set[str] = set()
     while True:
         would = [one for one in preview() if one.result is Result.WOULD_END]

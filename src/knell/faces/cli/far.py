@@ -44,7 +44,7 @@ def end_agents(
     far = [far_target(word) for word in words if is_far(word)]
     here = [word for word in words if not is_far(word)]
     asked = output.json_wanted() or given["yes"] or given["dry_run"]
-    if not asked and _is_declined(knell, far, verb):
+    if not asked and _ask_declined(knell, far, verb):
         return Exit.FAILED
     own = {key: value for key, value in given.items() if key not in HERE_ONLY}
     local: Endings | None = getattr(knell, verb)(*here, **own) if here else None
@@ -65,8 +65,8 @@ def order_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return said | ({} if given["children"] else {"children": False})
 
 
-def _is_declined(knell: Knell, far: Sequence[FarTarget], verb: str) -> bool:
-    """Whether the person at the terminal was asked about a wide target, and does not want it."""
+def _ask_declined(knell: Knell, far: Sequence[FarTarget], verb: str) -> bool:
+    """Asks the person at the terminal about wide targets; True if the answer is no."""
     wide = [target for target in far if target.group]
     if not wide or not output.can_ask():
         return False

@@ -159,9 +159,9 @@ def kill_agents(
         given["strict_pane"] = strict_pane
         return end_agents(knell, "kill", words, given, wait)
     asked = given["yes"] or given["dry_run"] or json_wanted
-    if not asked and is_declined(words, "kill", lambda: knell.kill(*words, **given | DRY), given):
+    if not asked and ask_declined(words, "kill", lambda: knell.kill(*words, **given | DRY), given):
         return exits.Exit.FAILED
-    with ending_shown(knell, given["grace"], "kill"):
+    with show_endings(knell, given["grace"], "kill"):
         endings = knell.kill(*words, **given)
     code = exits.of_receipts(endings, strict_pane=strict_pane)
     print_endings(endings, "Killed", code)
@@ -189,23 +189,23 @@ def has_far(words: Sequence[str]) -> bool:
     return any(is_far(word) for word in words)
 
 
-def is_declined(
+def ask_declined(
     words: Sequence[str], verb: str, preview: "Callable[[], Endings]", given: Given
 ) -> bool:
-    """Whether the person at the terminal was asked, and does not want it after all."""
+    """Asks the person at the terminal, if the words are wide; True if the answer is no."""
     if not output.can_ask():
         return False
     from knell.faces.cli import confirm
 
     if not (confirm.is_wide(words) or given.get("cleanup")):
         return False
-    if confirm.is_confirmed(words, preview, verb):
+    if confirm.ask_if_confirmed(words, preview, verb):
         return False
     output.print_error("nothing was ended")
     return True
 
 
-def ending_shown(knell: Knell, grace: float | None, verb: str) -> "AbstractContextManager[None]":
+def show_endings(knell: Knell, grace: float | None, verb: str) -> "AbstractContextManager[None]":
     """Shows how far the endings are, if a person watches and they take long."""
     if not sys.stderr.isatty():
         from contextlib import nullcontext
@@ -215,7 +215,7 @@ def ending_shown(knell: Knell, grace: float | None, verb: str) -> "AbstractConte
 
     settings = knell.settings
     usual = settings.kill_grace if verb == "kill" else settings.stop_grace
-    return progress.ending({
+    return progress.show_endings({
         "exit_keys": settings.stop_exit_wait, "term": usual if grace is None else grace,
     })  # fmt: skip
 

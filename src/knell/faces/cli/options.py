@@ -86,7 +86,7 @@ def _utc(_: click.Context, __: click.Parameter, wanted: bool) -> None:
 utc = flag("--utc", expose_value=False, callback=_utc, help="Show times in UTC and in full.")
 dry_run = flag("--dry-run", "-n", help="Show what would be done, and do nothing.")
 wait = seconds("--wait", "How long to wait for the answer of another host; default 10.")
-fleet = flag("--fleet", help="Of all hosts of the fleet.")
+fleet = flag("--fleet", help="For all hosts of the fleet.")
 yes = flag("--yes", "-y", "--go", help="Do it without asking.")
 grace = seconds("--grace", "How long to wait between TERM and KILL.")
 children = click.option(
@@ -161,7 +161,7 @@ def place(help: str, *, terminal: bool = False) -> Callable[[F], F]:
 words = click.argument("words", nargs=-1, type=click.UNPROCESSED, shell_complete=complete.kinds)
 targets = click.argument("targets", nargs=-1, shell_complete=complete.live)
 any_targets = click.argument("targets", nargs=-1, shell_complete=complete.agents)
-one_name = click.argument("name", shell_complete=complete.anybody)
+one_name = click.argument("name", shell_complete=complete.any_agent)
 one_live = click.argument("name", shell_complete=complete.one_live)
 one_ended = click.argument("name", shell_complete=complete.one_ended)
 tmux_server = text("--tmux-server", "-L", "server", help="tmux server name or socket path.")
@@ -175,7 +175,7 @@ team = text("--team", shell_complete=complete.teams, help="The team it belongs t
 
 
 def agent_argument(
-    word: str = "name", offered: complete.Completer = complete.anybody
+    word: str = "name", offered: complete.Completer = complete.any_agent
 ) -> Callable[[F], F]:
     """The name of an agent, which may be left out."""
     return click.argument(word, required=False, default="", shell_complete=offered)

@@ -16,8 +16,8 @@ Picture = Callable[[], list[str]]
 
 
 @contextmanager
-def ending(limits: Mapping[str, float]) -> Generator[None]:
-    """While runs are ended: one line for each, `nova  TERM 1.4/2 s  3 of 5 gone`.
+def show_endings(limits: Mapping[str, float]) -> Generator[None]:
+    """Shows a line for each run while it is ended: `nova  TERM 1.4/2 s  3 of 5 gone`.
 
     `limits`: how long each rung may take."""
     from knell.api import Knell
@@ -34,8 +34,8 @@ def ending(limits: Mapping[str, float]) -> Generator[None]:
 
 
 @contextmanager
-def waiting(what: str) -> Generator[None]:
-    """While something else takes its time: what it is, and for how long."""
+def show_wait(what: str) -> Generator[None]:
+    """Shows what takes its time, and for how long."""
     began = time.monotonic()
     with _showing(lambda: [f"{what}  {span(time.monotonic() - began)}"]):
         yield
@@ -43,7 +43,7 @@ def waiting(what: str) -> Generator[None]:
 
 @contextmanager
 def _showing(picture: Picture) -> Generator[None]:
-    """If somebody watches stderr, on a terminal that can move its cursor."""
+    """Shows the picture, if stderr is a terminal that can move its cursor."""
     if not sys.stderr.isatty() or os.environ.get("TERM") in (None, "", "dumb"):
         yield
         return

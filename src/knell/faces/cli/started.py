@@ -23,7 +23,7 @@ def started_json(agent: Agent, run: Run) -> dict[str, Any]:
     return {"name": agent.name, "kind": agent.kind, "run": run.id, "pid": run.pid}
 
 
-def spawned_result(spawned: "Spawned") -> Started:
+def report_spawned(spawned: "Spawned") -> Started:
     """Prints its warnings; gives what was started."""
     agent, run, warnings = spawned
     print_warnings(warnings)

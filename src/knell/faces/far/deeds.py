@@ -45,7 +45,7 @@ def make_plan(
     named = [view for view in fit if _is_named(view, told)]
     away = [view for view in named if scene.is_quiet(view.host)]
     told += [line for view in away for line in _waits_for(view, scene)]
-    heard = _planned(knell, deed, [view for view in named if view not in away], told)
+    heard = _ask_for_plans(knell, deed, [view for view in named if view not in away], told)
     return here._replace(told=(*here.told, *told), far=(*away, *heard))
 
 
@@ -71,10 +71,10 @@ def _waits_for(view: AgentView, scene: FarScene) -> Told:
     ]
 
 
-def _planned(
+def _ask_for_plans(
     knell: Knell, deed: AgentDeed, views: Sequence[AgentView], told: Told
 ) -> list[AgentView]:
-    """Those whose hosts agree, or have not said anything; what they said is told."""
+    """Has the hosts make dry runs, and adds their answers to `told`; returns whom to act on."""
     if not views:
         return []
     if deed.order not in ("kill", "stop"):

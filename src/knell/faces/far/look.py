@@ -1,7 +1,7 @@
 """The thread that looks at other hosts, for `top` and `web`.
 
-It asks the fleet's database, and nobody waits for it: whoever shows this machine's own agents goes
-on while the database hangs, refuses or is gone, and says since when it has not answered."""
+It asks the fleet's database, and no other thread waits for it: this machine's own agents are shown
+while the database hangs, refuses or is gone, with the time since when it has not answered."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ from knell.faces.look_thread import LookThread
 LOOK = 2.0  # seconds between two looks
 SHARE = 100  # a look that took a second of processor time here is made again after so many
 DATABASE_SHARE = 20  # the same for a second that the database took: 20,000 agents are half of one
-LATE = 4.0  # seconds after which a question without an answer is said to be one
+LATE = 4.0  # seconds after which a look without an answer is reported
 ENDED_SHOWN = 20
 HERE = "(here)"  # this machine, where it is no host of the fleet: no host can be called so
 NOBODY = HostView("", "never", None, 0, "", 0.0, "", "")
@@ -90,7 +90,7 @@ class FarLook(LookThread):
         self._answered = time.time()
 
     def look_on(self, knell: Knell) -> None:
-        """One look, and then none for as long as it was dear."""
+        """Looks once, then pauses: the longer, the more the look cost."""
         began, spent = time.monotonic(), time.thread_time()
         late = threading.Timer(LATE, self._note_late, args=[self._looks])
         late.daemon = True
@@ -101,7 +101,7 @@ class FarLook(LookThread):
         except KnellError as error:
             trouble = str(error)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            trouble = f"it answers what no fleet of knell would: {error!r:.80}"
+            trouble = f"its answer is not that of a knell fleet: {error!r:.80}"
         late.cancel()
         with self._lock:
             self._looks += 1

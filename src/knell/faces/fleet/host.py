@@ -62,7 +62,7 @@ class ThisHost:
     def clock(self) -> float:
         return self.knell.server.clock().wall
 
-    def heard(self, latest: float) -> None:
+    def note_contact(self, latest: float) -> None:
         clock = self.knell.server.clock()
         self.store.note_contact(clock.up, clock.boot, latest)
 
@@ -89,7 +89,7 @@ class ThisHost:
         self.store.take_order(order.id, body)
 
     def refuse(self, id: str, body: str, why: OrderRefusal) -> Finished:
-        """Refuses it, and writes down that somebody tried."""
+        """Refuses the order, and records the attempt."""
         said = {"code": str(why.code), "message": why.why, "hint": "", "type": "Refused"}
         over = Finished(id, "refused", {"error": said, "exit": 1})
         self.store.close_order(id, body, over.state, over.answer)

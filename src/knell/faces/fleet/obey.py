@@ -213,7 +213,7 @@ def _task(knell: Knell, order: FleetOrder) -> Answer:
     elif do == "show":
         found = task.show()
     else:
-        raise BadRequest(f"a task knows no '{do}'", "use claim, complete, release or show")
+        raise BadRequest(f"'{do}' cannot be done to a task", "use claim, complete, release or show")
     text = f"{found.id}: {found.status}, number of the claim: {found.token}"
     return _said(found._asdict(), text)
 

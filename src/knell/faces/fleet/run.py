@@ -1,4 +1,4 @@
-"""Runs the link of this host until it is told to end, or until whoever started it has gone."""
+"""Runs the link of this host until it is told to end, or the process that started it has ended."""
 
 import fcntl
 import os
@@ -25,8 +25,8 @@ def run_link(
     host = ThisHost(knell)
     pace = {what: float(env[name]) for what, name in PACE.items() if env.get(name)}
     link = knell.fleet.link(host, pace)  # refused where there is no fleet, and no place for a lock
-    lock = _only_one(knell.fleet.files.lock)
-    ended, told = _ending_signals(), "?"
+    lock = _take_lock(knell.fleet.files.lock)
+    ended, told = _catch_ending_signals(), "?"
     stdin = sys.stdin.fileno() if tied else -1
     try:
         while not ended:
@@ -34,14 +34,14 @@ def run_link(
             if link.trouble != told:
                 told = link.trouble
                 say(f"not linked: {told}" if told else f"linked as {link.given.name}")
-            if stdin in _woken_by((link.fileno(), host.wake, stdin), seconds):
+            if stdin in _wait_for_any((link.fileno(), host.wake, stdin), seconds):
                 return
     finally:
         link.close()
         os.close(lock)
 
 
-def _only_one(path: str) -> int:
+def _take_lock(path: str) -> int:
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -52,8 +52,8 @@ def _only_one(path: str) -> int:
     return lock
 
 
-def _woken_by(watched: Iterable[int], seconds: float) -> set[int]:
-    """Which of them has something to read, after that time at the latest."""
+def _wait_for_any(watched: Iterable[int], seconds: float) -> set[int]:
+    """Waits at most that long; returns those that have something to read."""
     ready = select.poll()
     for fd in watched:
         if fd >= 0:
@@ -61,8 +61,8 @@ def _woken_by(watched: Iterable[int], seconds: float) -> set[int]:
     return {fd for fd, _ in ready.poll(seconds * 1000)}
 
 
-def _ending_signals() -> list[int]:
-    """A list that stays empty until this process is asked to end."""
+def _catch_ending_signals() -> list[int]:
+    """Handles the signals that ask for an end; the list stays empty until one comes."""
     ended: list[int] = []
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(one, lambda number, _: ended.append(number))

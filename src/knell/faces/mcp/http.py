@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from knell.core.authority import Caller
 from knell.core.codes import Code
 from knell.core.errors import Refused
-from knell.faces.http_server import HttpServer, LimitedConnection, bearer, bound, header_texts
+from knell.faces.http_server import HttpServer, LimitedConnection, bearer, bind, header_texts
 from knell.faces.mcp import callers
 from knell.faces.mcp.callers import ServerOptions, ToolCaller
 from knell.faces.mcp.server import Context, ToolServer
@@ -39,7 +39,7 @@ Scope = dict[str, Any]
 def serve(options: ServerOptions, port: int, ready: Callable[[str], None]) -> None:
     """Serves until TERM or Ctrl-C; calls that have begun are finished. `ready` gets the address."""
     check_outside(options)
-    with bound(HOST, port) as listening, Work() as work:
+    with bind(HOST, port) as listening, Work() as work:
         asyncio.run(_serve(options, work, listening, ready))
 
 
@@ -169,7 +169,7 @@ class RequestGuard:
 
     def _strange(self, scope: Scope, headers: dict[str, str]) -> JSONResponse | None:
         if headers.get("host", "") not in self._allowed.allowed_hosts:
-            return error_answer(421, "this host is not served here")
+            return error_answer(421, "this server does not answer to that name")
         origin = headers.get("origin", "")
         if origin and origin not in self._allowed.allowed_origins:
             return error_answer(403, "requests from pages of another site are refused")

@@ -32,7 +32,7 @@ async def _serve(options: ServerOptions, work: Work) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel if task else sys.exit)
-    lines = cast("anyio.AsyncFile[str]", _lines(await _reader()))
+    lines = cast("anyio.AsyncFile[str]", _lines(await _open_reader()))
     try:
         async with stdio_server(lines) as (read, write):
             await server.run(read, write, server.create_initialization_options())
@@ -40,7 +40,7 @@ async def _serve(options: ServerOptions, work: Work) -> None:
         pass  # a signal asked it to stop, or the client left before the last answer
 
 
-async def _reader() -> asyncio.StreamReader:
+async def _open_reader() -> asyncio.StreamReader:
     """Reads from a private copy of standard input, so that no child process can read requests."""
     mode = os.fstat(0).st_mode  # a file and /dev/null cannot be waited for
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(0)):

@@ -1,4 +1,4 @@
-"""What happened while somebody slept, as text and as one self-contained page."""
+"""What happened while the person slept, as text and as one self-contained page."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The board of `top`: headline, rows, the agent under the cursor, events. It acts on nobody."""
+"""The board of `top`: headline, rows, the agent under the cursor, events. It changes no agent."""
 
 import time
 from collections.abc import Callable

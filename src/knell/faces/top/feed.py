@@ -48,7 +48,7 @@ Show = Callable[[TopScene | None, str], None]  # the scene, or none, and what we
 
 
 class Feed(LookThread):
-    """Looks until it is told to stop. A store that cannot be read is said, and tried again."""
+    """Looks until it is told to stop. A store that cannot be read is reported, and tried again."""
 
     def __init__(
         self, open_knell: Callable[[], Knell], targets: Sequence[str] | None, show: Show
@@ -171,7 +171,7 @@ def local_targets(targets: Sequence[str], own: str) -> list[str] | None:
 
 
 def _names_meant(knell: Knell, targets: Sequence[str]) -> set[str]:
-    """Whom the targets mean now, by the words of `kill`; a target may come to mean nobody."""
+    """The agents that the targets mean now, as for `kill`; a target may come to mean none."""
     names: set[str] = set()
     for target in targets:
         with suppress(KnellError):

@@ -65,7 +65,7 @@ class FleetRows:
         return self._by_host(local, make, lines, words)
 
     def _by_host(self, local: Sequence[AgentView], make: Lines, lines: Lines, words: str) -> Lines:
-        """This host first, then the others by name; also those where nobody runs."""
+        """This host first, then the others by name; also those without agents."""
         scene, far, own = self.look.scene, self.far(words), self.look.own
         members: dict[str, list[AgentView]] = {}
         hosts = () if words else scene.picture.hosts
@@ -102,7 +102,7 @@ class FleetRows:
         return f"on {counted(len(hosts), 'host')}" + (f", {quiet} silent" if quiet else "")
 
     def heard(self) -> list[AgentView]:
-        """The agents of other hosts, for counting: nobody knows what those of silent ones do."""
+        """The agents of other hosts, for counting; those of silent hosts count as unknown."""
         scene = self.look.scene
         return [
             view._replace(activity="unknown") if scene.is_quiet(view.host) else view
@@ -124,7 +124,7 @@ def fleet_columns(look: FarLook) -> tuple[rows.TopColumn, ...]:
 
 
 def as_last_told(view: AgentView, scene: FarScene) -> AgentView:
-    """With the age of what is told of it: nobody has told anything since its host was heard."""
+    """The row with the time since its host was heard: what it says is that old."""
     return view._replace(activity_age_s=scene.host(view.host).seen)
 
 

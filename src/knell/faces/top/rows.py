@@ -15,7 +15,7 @@ FRESH = 5.0  # seconds for which a look needs no age: the next one usually comes
 BAR = 8  # columns
 MEASURED = 2000  # rows
 DOING = {"killed": "killing", "stopped": "stopping"}
-FRONT = ("stalled", "unresponsive", "waiting")  # they need somebody
+FRONT = ("stalled", "unresponsive", "waiting")  # a person should look at these
 ORDER = (*FRONT, "working", "idle", "unknown")
 
 
@@ -49,7 +49,7 @@ def _percent(view: AgentView) -> str:
 
 
 def activity(view: AgentView) -> str:
-    """What the agent does; in capitals where somebody should look."""
+    """What the agent does; in capitals where a person should look."""
     if view.state in ("stopping", "spawning"):
         return view.state
     fresh = view.activity_age_s is not None and view.activity_age_s <= FRESH
@@ -149,7 +149,7 @@ def layout(views: Sequence[AgentView], width: int, wanted: Sequence[TopColumn] =
     def needed() -> int:
         return sum(widths[one.title] for one in used) + GAP * (len(used) - 1)
 
-    if needed() > width:  # a few long names cost their own rows, and nobody a column
+    if needed() > width:  # a few long names are cut before a column is dropped
         widths["NAME"] = min(widths["NAME"], max(SOME_NAME, most_names(texts["NAME"])))
     while needed() > width and any(one.drop for one in used):
         used.remove(max(used, key=lambda one: one.drop))
@@ -207,7 +207,7 @@ def _head(view: AgentView, form: Layout) -> str:
 
 
 def ordered(views: Iterable[AgentView]) -> list[AgentView]:
-    """Those that need somebody first, then by name: a row stays where it is while it works."""
+    """Agents that a person should look at first, then by name, so that working rows stay put."""
     rank = {word: number for number, word in enumerate(FRONT)}
     return sorted(views, key=lambda v: (rank.get(v.activity, len(FRONT)), v.name))
 
@@ -234,8 +234,8 @@ def count_words(live: Sequence[AgentView]) -> str:
 def headline(
     now: Snapshot, *, readonly: bool, filtered: str, far: Sequence[AgentView] = (), hosts: str = ""
 ) -> str:
-    """How many do what, what is left behind, and whether anybody watches. `hosts`: where they are,
-    if `far` are those of other hosts."""
+    """How many agents do what, what is left behind, and whether a watch runs. `hosts`: where the
+    agents are, if `far` are those of other hosts."""
     live = [view for view in (*now.agents, *far) if view.state != "ended"]
     parts = [f"{len(live)} agents" if len(live) != 1 else "1 agent", hosts, count_words(live)]
     if now.orphans:

@@ -96,7 +96,7 @@ class WebApp:
                     return self._about_far(knell, endpoint.path, values["name"], self.far)
                 return answer(knell, values)
 
-            return await self._answered(found)
+            return await self._answer(found)
 
         return look
 
@@ -110,14 +110,14 @@ class WebApp:
     async def fleet(self, _: Request) -> Response:
         if self.far is None:
             return error_answer(404, "not_found", "this server shows one host: knell web --fleet")
-        return await self._answered(far.picture)
+        return await self._answer(far.picture)
 
     async def ask_host(self, request: Request) -> Response:
-        return await self._posted(request, lambda knell, said: far.asked(knell, said, self.far))
+        return await self._answer_to(request, lambda k, said: far.ask_its_host(k, said, self.far))
 
     async def server(self, _: Request) -> Response:
         told = {"readonly": self.options.readonly, "deeds": list(acts.DEED_NAMES)}
-        return await self._answered(lambda knell: told | {"acts_as": knell.caller().by})
+        return await self._answer(lambda knell: told | {"acts_as": knell.caller().by})
 
     async def openapi(self, _: Request) -> Response:
         return JSONResponse(endpoints.openapi())
@@ -217,7 +217,7 @@ class WebApp:
         def made(knell: Knell, said: Said) -> Any:
             return acts.plan_json(acts.plan(knell, said, self.feed.scene, self.far))
 
-        return await self._posted(request, made)
+        return await self._answer_to(request, made)
 
     async def act(self, request: Request) -> Response:
         def done(knell: Knell, said: Said) -> Response:
@@ -227,17 +227,17 @@ class WebApp:
                 return JSONResponse({"error": told, **acts.plan_json(plan)}, 409)
             return JSONResponse(acts.act(knell, plan))
 
-        answer = await self._posted(request, done)
+        answer = await self._answer_to(request, done)
         for look in self._looks:
             look.refresh()
         return answer
 
-    async def _posted(self, request: Request, call: Callable[[Knell, Said], Any]) -> Response:
-        """What comes of the body of a request, checked by the table."""
+    async def _answer_to(self, request: Request, call: Callable[[Knell, Said], Any]) -> Response:
+        """Answers with what comes of a request's body, which the table checks."""
         path, body = request.url.path, await request.body()
-        return await self._answered(lambda knell: call(knell, endpoints.body_values(path, body)))
+        return await self._answer(lambda knell: call(knell, endpoints.body_values(path, body)))
 
-    async def _answered(self, call: Callable[[Knell], Any]) -> Response:
+    async def _answer(self, call: Callable[[Knell], Any]) -> Response:
         try:
             found = await self._in_thread(call)
         except KnellError as error:
@@ -264,7 +264,7 @@ class WebApp:
             look.start()
 
     def end(self) -> None:
-        """Nobody waits for the look at other hosts: a database may keep it for seconds."""
+        """Does not wait for the look at other hosts: a database may take seconds to answer it."""
         self.streams.end()
         for look in self._looks:
             look.stop()

@@ -144,7 +144,7 @@ def receipt(knell: Knell, name: str) -> Json:
     return {**found, "host": target.host}
 
 
-def asked(knell: Knell, values: Json, news: FarNews | None) -> Json:
+def ask_its_host(knell: Knell, values: Json, news: FarNews | None) -> Json:
     """What an agent's own host says: an order, which looks and changes nothing."""
     if news is None:
         raise BadRequest("this server shows one host", "knell web --fleet")

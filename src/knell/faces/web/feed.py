@@ -35,12 +35,12 @@ Publish = Callable[[int, dict[str, Any]], None]  # the number of the last event,
 
 
 class WebFeed(LookThread):
-    """Looks as long as somebody is there. A store that cannot be read is said, and tried again."""
+    """Looks while a browser is there. A store that cannot be read is reported, and tried again."""
 
     def __init__(self, open_knell: Callable[[], Knell], publish: Publish) -> None:
         super().__init__("knell-web-feed", open_knell, resting=True)
         self._publish = publish
-        self._begun = False  # somebody has come who needs the whole picture
+        self._begun = False  # a browser has come, which needs the whole picture
         self.scene: WebScene | None = None
         self.trouble = ""
 

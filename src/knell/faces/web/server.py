@@ -17,7 +17,7 @@ from knell.core.authority import PROVE
 from knell.core.codes import Code
 from knell.core.environment import without_caller
 from knell.core.errors import Refused
-from knell.faces.http_server import HttpServer, LimitedConnection, bound
+from knell.faces.http_server import HttpServer, LimitedConnection, bind
 from knell.faces.web.app import WebApp
 from knell.faces.web.guard import WebGuard
 from knell.faces.web.options import WebOptions, check, names
@@ -31,7 +31,7 @@ def serve(options: WebOptions, ready: Callable[[str], None]) -> None:
     """`ready` gets the address with its one-time token, once the server answers there."""
     check(options)
     check_outside(options)
-    with bound(options.host, options.port) as listening, Work() as work:
+    with bind(options.host, options.port) as listening, Work() as work:
         asyncio.run(_serve(options, work, listening, ready))
 
 

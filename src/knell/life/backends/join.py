@@ -49,7 +49,7 @@ def join(
     world: World, agent: Agent, run: Run, env: Mapping[str, str]
 ) -> tuple[Agent, tuple[str, ...], Mapping[str, str]]:
     """Gives the run a server of its project and opens its conversation there, so that an ending
-    can abort the conversation; the agent, its argv and its environment, as it is to be started."""
+    can abort the conversation. Returns the agent, its argv and its environment for the start."""
     kind = world.kind(agent.kind)
     serving = serving_of(kind)
     server = ensure_running(world, kind, project_of(world, agent.cwd), run)
@@ -209,7 +209,7 @@ def server_name(kind: str, project: str) -> str:
 
 
 def ports(project: str) -> Iterator[int]:
-    """All of them, beginning with the project's own: two projects may have the same."""
+    """Every port for shared servers, the project's own first: two projects may have the same."""
     own = int.from_bytes(_digest(project)[:2], "big")
     return (FIRST_PORT + (own + step) % PORTS for step in range(PORTS))
 

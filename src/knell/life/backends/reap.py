@@ -26,8 +26,8 @@ FORGOTTEN = 60.0  # seconds after which the starter of a server has recorded it,
 
 
 def reap_unused(world: World, by: str) -> None:
-    """Ends the servers that no live run uses. What the store cannot record now, or what a killed
-    reaper left, is done by the next one."""
+    """Ends the servers that no live run uses. The next call does what could not be recorded now,
+    and what a killed one left."""
     with suppress(StoreFailed):
         _record_forgotten(world)
         for server in world.store.backends.all():
@@ -63,7 +63,7 @@ def part_from_backends(world: World, cases: list[Case]) -> list[Case]:
     except StoreFailed:
         return cases
     dying = {case.run.id for case in cases}
-    return [case.warn(*_part(world, case, servers, dying)) for case in cases]
+    return [case.warn(*_stop_work(world, case, servers, dying)) for case in cases]
 
 
 def reap_after(world: World, cases: list[Case]) -> list[Case]:
@@ -72,7 +72,7 @@ def reap_after(world: World, cases: list[Case]) -> list[Case]:
     return cases
 
 
-def _part(
+def _stop_work(
     world: World, case: Case, servers: Sequence[Backend], dying: set[str]
 ) -> tuple[Notice, ...]:
     for server in servers:
@@ -83,7 +83,7 @@ def _part(
             return (Notice(Code.BACKEND_ENDED, why),)
         # A server without other users is about to end, and its work with it.
         if left and server.id not in dying and _used(world, case, server):
-            return _break_off(world, case, server)
+            return _abort_conversation(world, case, server)
     return ()
 
 
@@ -95,7 +95,7 @@ def _used(world: World, case: Case, server: Backend) -> bool:
     return server.project == project_of(world, case.agent.cwd)
 
 
-def _break_off(world: World, case: Case, server: Backend) -> tuple[Notice, ...]:
+def _abort_conversation(world: World, case: Case, server: Backend) -> tuple[Notice, ...]:
     id, why = recorded_conversation(case.agent).id, ""
     if not SESSION.fullmatch(id):
         why = "its conversation is not known, so the shared server may still work on it"

@@ -68,7 +68,7 @@ def check_operator(world: "World", deed: Deed) -> None:
 
 
 def one_installer(world: "World", lock: str, *, dry_run: bool) -> "AbstractContextManager[None]":
-    """One at a time, and only a person; a dry run is anybody's."""
+    """Holds the lock under which one person installs or removes; anyone may do a dry run."""
     if dry_run:
         return nullcontext()
     check_operator(world, Deed.SET_UP)
@@ -119,16 +119,16 @@ def _leads(seat: Seat | None) -> bool:
 
 
 def _last_team(world: "World", agent: str) -> str:
-    """The team that it was in until its end. Where no team of that name was made, or it was
-    dissolved, the name is only a word to select by."""
+    """The team that it was in until its end. Without such a team, or once that was dissolved, the
+    name on its record is only a word to select by: then empty."""
     record = world.store.runs.agent(agent)
     team = world.store.teams.team(record.team) if record and record.team else None
     return team.name if team and not team.dissolved_at else ""
 
 
 def started_all(world: "World", starter: str, agent: str) -> bool:
-    """Whether it started every run that the agent had since it got its name: who only brings
-    another's agent back, as each may do whose agent is of no team, has not started it."""
+    """Whether `starter` started every run that the agent had since it got its name. Just bringing
+    back another's agent, which is allowed for an agent of no team, does not count."""
     record = world.store.runs.agent(agent)
     since = record.created_at if record else ""
     runs = [run for run in world.store.runs.of(agent) if run.started_at >= since]
@@ -164,15 +164,15 @@ def note_override(
 
 
 def check_may_be_called(world: "World", name: str) -> None:
-    """Refuses a new agent in the name of another that the caller may not act for: it would be that
-    agent from now on, for those who write to it, and for whoever may end what he started."""
+    """Refuses to give a new agent the name of an agent that the caller may not replace: from then
+    on it would count as that agent, for its messages and for the right to end what was started."""
     if name and world.store.runs.agent(name):
         check_agents(world, caller(world), Deed.REPLACE, [name])
 
 
 def check_may_continue(world: "World", agent: "Agent", conversation: str) -> None:
-    """Refuses to let it go on with a conversation of others whom the caller may not start: that is
-    to bring them back. `conversation`: the one that was named; empty: none was."""
+    """Refuses to continue the conversation of an agent that the caller may not start: that would
+    bring the other agent back. `conversation`: the one that was named; empty: none was."""
     who = caller(world)
     if not conversation or not (who.runs or who.elsewhere or who.doubt):
         return  # there may be a hundred thousand agents to read

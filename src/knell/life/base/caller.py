@@ -41,12 +41,12 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
     if world.acting_as is not None:
         return world.acting_as
     live = world.store.runs.live() if live is None else live
-    # Anything can set KNELL_HOST: what bears another host's name may be of this boot all the same.
+    # Any program can set KNELL_HOST: a run under another host's name may still be of this boot.
     here = [run for run in live if run.host == world.host or _began_in_this_boot(world, run)]
     chain, inside = world.processes.lineage(), world.processes.cgroup_run()
     if above := _runs_above(world, chain, here):
         return _agent(above, live)
-    # A cgroup holds also what lost its parents.
+    # A cgroup also holds processes whose parents have ended.
     around = [run for run in here if run.id == inside] or _run_of_pane(world, chain, here)
     if around:
         return _agent(around, live)._replace(outside=True)
@@ -111,7 +111,7 @@ def _runs_above(world: World, chain: Sequence[Ancestor], here: Sequence[Run]) ->
             # Its spawner has not recorded it yet, but its keeper is there, and names its directory.
             words = world.processes.argv(one.pid)
             unborn += [starting[word] for word in words if word in starting]
-    if found:  # anything can name a directory: below a run, only what that run starts is believed
+    if found:  # any program can name a directory: below a run, only its own child runs count
         unborn = [run for run in unborn if run.parent == found[0].id]
     return list({run.id: run for run in (*unborn, *found)}.values())
 
@@ -134,8 +134,8 @@ def _agents_process(world: World, run: Run) -> Ancestor | None:
 
 
 def _claimed(world: World, inside: str) -> str:
-    """A process that says that it is a run's, by a stamp or a token, and cannot prove it; or that
-    is in the cgroup of an ended run. A run that the store does not know is another KNELL_HOME's."""
+    """The doubt about a process that claims by a stamp or a token to be a run's and cannot prove
+    it, or that is in the cgroup of an ended run. A run not on record is another KNELL_HOME's."""
     stamped = world.env.get("KNELL_RUN", "")
     known = [run for one in (inside, stamped) if one and (run := world.store.runs.run(one))]
     if not known:
@@ -147,7 +147,7 @@ def _claimed(world: World, inside: str) -> str:
 
 
 def _hidden(world: World, here: Sequence[Run], chain: Sequence[Ancestor], seen: Seen | None) -> str:
-    """In another PID namespace, or where /proc hides them, agents cannot be told from strangers."""
+    """Why agents cannot be told from strangers here: another PID namespace, or a hiding /proc."""
     if not chain:
         return "what is above this process cannot be seen: other files lie over those of /proc"
     for run in here:
@@ -261,7 +261,7 @@ def _agent_of(world: World, pid: int) -> str:
     chain = [one for above in line if (one := world.processes.describe(above))]
     if KEEPER in (one.name for one in chain):
         return ELSEWHERE
-    # An agent may have had a terminal start it, as it may a command of knell.
+    # An agent may have had a terminal program start this process, as it may a command of knell.
     here = [run for run in world.store.runs.live() if run.host == world.host]
     doubt = opened_by_command(world, here, chain) or orphaned(world, here, chain)
     return f"a process that may be an agent's ({doubt})" if doubt else ""

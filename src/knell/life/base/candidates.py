@@ -39,7 +39,7 @@ MOST = 10  # candidates that are shown
 def guessed_conversation(
     world: World, agent: Agent, run: Run, registry: Registry, row: Row
 ) -> Conversation:
-    """The first candidate, under its own word. Only for the id field of the registry file, whose
+    """The first candidate, marked as unsure. Only for the id field of the registry file, whose
     readers expect the nearest one; it is not recorded as the agent's, and has no resume line."""
     kind = world.kinds.kind_or_command(agent.kind)
     first = next(_found(world, agent, run, (registry, row)), None)
@@ -52,7 +52,7 @@ def guessed_conversation(
 
 
 def nearest(world: World, agent: Agent, run: Run) -> str:
-    """The id of the likeliest candidate, for what only looks at its file; empty: there is none."""
+    """The id of the likeliest candidate, for callers that only read its file; empty: none."""
     first = next(_found(world, agent, run, (None, None)), None)
     return first.id if first else ""
 

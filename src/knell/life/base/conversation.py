@@ -52,7 +52,7 @@ def _found(world: World, agent: Agent, kind: Kind, known: Conversation) -> Conve
     there = is_there(world, kind, files, agent.conversation)
     if there is not False and (why := _why_unreadable(world, kind, files, there=there)):
         return Conversation(source=UNSURE, why=why)
-    # What may lie in a directory that we may not read is not "nothing there".
+    # A directory that we may not read can hold the file, so this is not "nothing there".
     patterns = _patterns(world, agent, kind, kind.conversation)
     if there is None or (not there and any(map(world.disk.hides, patterns))):
         return known._replace(why=f"{kind.name}'s files could not be read")
@@ -113,7 +113,7 @@ def _patterns(world: World, agent: Agent, kind: Kind, templates: tuple[str, ...]
 
 
 def root_of(world: World, agent: Agent, kind: Kind) -> str:
-    """As the agent was started; what the environment says now may be another person's choice."""
+    """The root with which the agent was started: the environment now may be another person's."""
     if agent.conversation_root:
         return agent.conversation_root
     return conversation_root(kind, {**world.env, **dict(agent.env)}, world.kinds.strip_env)

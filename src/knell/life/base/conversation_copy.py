@@ -24,8 +24,8 @@ RUNS = 20  # of one agent whose copies are looked at
 
 
 def keep_copy(world: World, agent: Agent, run: str) -> None:
-    """Copies the conversation's files if a person has said something in it: of an empty one the
-    program may rid itself. What cannot be copied is left: the ending matters more."""
+    """Copies the conversation's files if a person has said something in it: an empty one may be
+    deleted. Files that cannot be copied are skipped: the ending matters more."""
     kind = world.kinds.kind_or_command(agent.kind)
     if not kind.may_vanish or not kind.is_id(agent.conversation):
         return

@@ -1,5 +1,5 @@
-"""Doubts about who asks: an agent of another KNELL_HOME than this one, as anything can set that
-variable; or what an agent had a terminal program start for it, and no person typed there."""
+"""Doubts about who asks. It may be an agent of another KNELL_HOME, which any program can set; or
+a command that an agent had a terminal program start, and that no person typed."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def run_elsewhere(world: World, chain: Sequence[Ancestor]) -> str:
 
 
 def caller_elsewhere(world: World, run: str) -> Caller:
-    """No operator, unless it started every agent of this KNELL_HOME itself, as one does that tries
-    knell out."""
+    """An unproven caller, unless its run started every agent of this KNELL_HOME, as an agent does
+    that tries knell out: then it is the operator here."""
     for one in world.store.runs.newest().values():
         if run not in starters_of(world, one):
             doubt = f"this is {ELSEWHERE}, and '{one.agent}' is not its own"

@@ -51,10 +51,10 @@ def followed_conversation(world: World, agent: Agent, run: Run, kind: Kind) -> K
 
 
 def _typed(world: World, log: TypedLog, path: str, since: float) -> list[TypedLine] | None:
-    """What was typed since then, by anybody in that directory; None: could not look."""
+    """Every line typed in that directory since then; None: could not look."""
     seen = world.disk.seen(path)
     if seen is not None and seen.what == "nothing":
-        return []  # nobody has typed anything yet
+        return []  # nothing was typed yet
     text = world.disk.tail(path) if seen is not None and seen.what == "file" else None
     lines = log.lines(text) if text is not None else None
     return None if lines is None else [line for line in lines if line.at >= since]

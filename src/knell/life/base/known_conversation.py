@@ -75,8 +75,8 @@ def _last_seen(
     record: KnownConversation,
     words: list[KnownConversation],
 ) -> list[KnownConversation]:
-    """Of a program that holds nothing any more: that it was seen to leave its conversation while it
-    lived, or, if it has just crashed, that it may have."""
+    """For a program that has no file open any more: that it was seen to leave its conversation
+    while it lived, or that it may have left it, if it has just crashed."""
     if any(word.source in (HELD, LEFT) for word in words):
         return []
     if agent.conversation_source == LEFT:
@@ -97,7 +97,7 @@ def _told_of(world: World, agent: Agent) -> Iterator[str]:
 
 
 def said_by_run(world: World, agent: Agent, run: Run) -> list[KnownConversation]:
-    """Every word of this run itself, without the id that it was given."""
+    """Everything that the run itself says about its conversation, but not the id it was given."""
     kind = world.kinds.kind_or_command(agent.kind)
     words = [_noted(world, agent, run, kind), _told(world, agent, run, kind)]
     if kind.holds and run.live:

@@ -32,16 +32,16 @@ def target_of(world: World, run: Run) -> Target:
 
 
 def with_helpers(world: World, run: Run, target: Target) -> Target:
-    """With what only a look without the run's keeper needs: the keeper has it in its order."""
+    """Adds what is needed to look without the run's keeper, which has it in its order."""
     agent = world.store.runs.agent(run.agent)
     kind = world.kinds.kind_or_command(agent.kind) if agent else None
     shared = helper_rules(kind) if kind else ()
-    # Of what an earlier ending could not end there is often no other trace.
+    # The record is often the only trace of processes that an earlier ending could not end.
     return target._replace(known=living_of(world, run, SURVIVED), shared=shared)
 
 
 def helper_rules(kind: Kind) -> tuple[tuple[str, str], ...]:
-    """By which a vendor's helpers are known that other sessions may use."""
+    """The rules that recognise a vendor's helpers, which other sessions may use."""
     return tuple((one.pattern, ",".join(one.serves)) for one in kind.helpers)
 
 
@@ -54,7 +54,7 @@ def living_of(world: World, run: Run, why: str) -> tuple[ProcessId, ...]:
 def protected_now(world: World) -> list[ProcessId]:
     """Keepers and agents of all live runs. An ending signals none of them but its own.
 
-    Read anew before every signal: an agent may have started another a moment ago."""
+    Ask again before every signal: an agent may have started another a moment ago."""
     runs = world.store.runs.live()
     return [process for run in runs if run.host == world.host for process in run.processes]
 

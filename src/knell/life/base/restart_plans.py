@@ -81,8 +81,8 @@ def forget_unneeded(world: World, *, everywhere: bool = False) -> None:
     """Deletes what runs were started with, which holds the API keys of the person who started
     them, unless the run lives or its agent will be started again with that.
 
-    It looks at what is there, not at what was just done: whoever was killed before it could forget
-    is made up for by the next one who comes here. `everywhere` as in `kept_environments`."""
+    It looks at what is on disk, not at what was just done, so the next caller also deletes what a
+    killed process could not. `everywhere` as in `kept_environments`."""
     kept = world.keepers.kept_environments(world.rundir(""), everywhere=everywhere)
     runs = {id: world.store.runs.run(id) for id in kept}
     needed = {
@@ -96,7 +96,7 @@ def forget_unneeded(world: World, *, everywhere: bool = False) -> None:
 
 
 def forget_everywhere(world: World) -> None:
-    """The same, and what other secrets an ended run was to leave no trace of."""
+    """The same, and also deletes the orders and last screens of ended runs, which hold secrets."""
     forget_unneeded(world, everywhere=True)
     for id in world.keepers.undiscarded(world.rundir("")):
         run = world.store.runs.run(id)
@@ -105,8 +105,8 @@ def forget_everywhere(world: World) -> None:
 
 
 def _needed(world: World, agent: str) -> list[str]:
-    """The run whose environment the agent's newest run uses or will be started again with; and
-    those before it, as far as they would stand in for it."""
+    """The runs whose environments are needed to start the agent's newest run again: its own, and
+    earlier ones that would be used in its place."""
     run = world.store.runs.newest_of(agent)
     if run is None or not (run.live or _comes_back(world, run)):
         return []

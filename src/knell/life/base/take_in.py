@@ -55,8 +55,8 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
         world.archive.put_back(run.id)  # the store is an older copy, which does not know of its end
     left = world.left_receipt(run.id)
     journal = world.keepers.journal(world.rundir(run.id), run.seal)
-    # Without an outcome, something had survived. The agent could have written it: what its keeper
-    # did not seal is believed only if nothing of the run is left, and proves nothing.
+    # Without an outcome, something had survived. The agent could have written this receipt: without
+    # the keeper's seal it is believed only if nothing of the run is left, and proves nothing.
     if left is not None and left.outcome and _over(world, run, journal):
         from knell.life.base.receipts import record_left_receipt
 
@@ -72,7 +72,7 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
     if _over(world, run, journal):
         from knell.life.base.receipts import record_end
 
-        world.keepers.take_back_order(world.rundir(run.id))  # first: nobody comes back to the ended
+        world.keepers.take_back_order(world.rundir(run.id))  # first: an ended run is final
         receipt = record_end(world, run, journal)
         world.keepers.discard(world.rundir(run.id))
         give_up_leaf(world, run)
@@ -82,7 +82,7 @@ def take_in(world: World, run: Run, seen: Seen) -> Run | None:
 
 
 def give_up_leaf(world: World, run: Run) -> None:
-    """The cgroup that an adoption made; a keeper's own goes with its keeper or its journal."""
+    """Removes the cgroup that an adoption made; a keeper's goes with its keeper or journal."""
     if run.cgroup and run.keeper is None:
         world.enclosures.release(run.cgroup)
 
@@ -96,22 +96,22 @@ def _gone(world: World, run: Run, seen: Seen) -> bool:
 
 
 def _owner_busy(world: World, run: Run, journal: Journal) -> bool:
-    """A live process is spawning or ending it. `knell run` turns into its own keeper."""
+    """Whether a live process is spawning or ending it. `knell run` becomes its own keeper."""
     if run.owner is None or (journal.keeper and run.owner.same_as(journal.keeper)):
         return False
     return not isinstance(world.processes.look(run.owner), Gone)
 
 
 def _over(world: World, run: Run, journal: Journal) -> bool:
-    """Its keeper said so in its last word, or nothing of it is left. Whoever can read the keeper's
-    memory can forge that word, so it does not count while the agent lives."""
+    """Whether its keeper's last line says so, or nothing of it is left. A program that can read
+    the keeper's memory can forge that line, so it does not count while the agent lives."""
     if journal.ended and (not run.process or isinstance(world.processes.look(run.process), Gone)):
         return True
     return _lost(world, run, journal)
 
 
 def _lost(world: World, run: Run, journal: Journal) -> bool:
-    """Nothing of it is left, and no keeper saw its end. The keeper's death alone proves nothing."""
+    """Whether nothing of it is left, though no keeper saw its end. A dead keeper proves nothing."""
     watched = [p for p in (run.keeper, run.process, journal.keeper, journal.process) if p]
     looks = [world.processes.look(p) for p in watched]
     if not looks or not all(isinstance(seen, Gone) for seen in looks):
@@ -135,7 +135,7 @@ def born(run: Run, journal: Journal) -> Run:
 
 
 def put_away(world: World, receipts: Iterable[Receipt | None]) -> None:
-    """The runs of which nothing lives any more: what goes on may still write into its directory."""
+    """Archives runs of which nothing is alive: a survivor may still write into the directory."""
     ended = [one for one in receipts if one and one.outcome and one.outcome != Outcome.ARCHIVED]
     world.archive.put_away([one.run for one in ended if not one.survivors and not one.kept])
 
@@ -147,8 +147,8 @@ def put_away_after(world: World, cases: list[Case]) -> list[Case]:
 
 
 def put_leftovers_away(world: World) -> None:
-    """Ended runs whose directories are still whole: of an earlier knell, or because a crash or a
-    full disk came in between."""
+    """Archives ended runs whose directories are still whole, because an earlier knell, a crash or
+    a full disk left them."""
     tracked = {orphan.run for orphan in world.store.runs.orphans()}
     live = {run.id for run in world.store.runs.live()}
     found = [run for run in world.archive.leftovers() if run not in tracked | live]

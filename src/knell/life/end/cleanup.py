@@ -49,7 +49,7 @@ def clean_up_ended(
     """Cleans up after the runs that had ended before the cleanup was asked for."""
     runs = {run.id: run for run in over if run.host == world.host}
 
-    def cleaned(receipt: Receipt) -> Receipt:
+    def clean_up_one(receipt: Receipt) -> Receipt:
         run = runs.get(receipt.run) if receipt.result is Result.ALREADY_ENDED else None
         agent = world.store.runs.agent(run.agent) if run else None
         if run is None or agent is None:
@@ -60,7 +60,7 @@ def clean_up_ended(
             world.store.endings.amend([more])
         return receipt._replace(worktree=cleaning.worktree, cleaning=cleaning)
 
-    return [one._replace(receipts=tuple(map(cleaned, one.receipts))) for one in results]
+    return [one._replace(receipts=tuple(map(clean_up_one, one.receipts))) for one in results]
 
 
 def clean_up(

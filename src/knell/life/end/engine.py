@@ -100,7 +100,7 @@ def claim_runs(
     """Each run prepared, if it is ours to end; its receipt if it is over; None if another process
     is ending it."""
     found: list[Case | Receipt | None] = []
-    for run, (claim, warnings) in zip(runs, _claims(world, runs, way), strict=True):
+    for run, (claim, warnings) in zip(runs, _claim(world, runs, way), strict=True):
         if isinstance(claim, Over):
             found.append(already_ended(world, claim.run))
         elif isinstance(claim, Won):
@@ -113,12 +113,10 @@ def claim_runs(
     return found
 
 
-def _claims(
-    world: "World", runs: Sequence[Run], way: Way
-) -> list[tuple[Claim, tuple[Notice, ...]]]:
-    """Who may end each, recorded in one transaction, and what went wrong with that.
+def _claim(world: "World", runs: Sequence[Run], way: Way) -> list[tuple[Claim, tuple[Notice, ...]]]:
+    """Records in one transaction who may end each; returns that, and what went wrong with it.
 
-    A store that cannot be written saves no run; one bad row spoils it for no other."""
+    If the store cannot be written, the runs are ended all the same; a bad row harms no other."""
     asked = [ClaimRequest(run.id, ending_of(way, run), _dead_owner(world, run)) for run in runs]
     try:
         won = world.store.endings.claim(asked, world.processes.me())
@@ -126,7 +124,7 @@ def _claims(
     except StoreFailed as error:
         if len(runs) == 1:
             return [(Won(runs[0]), (unrecorded(error),))]
-    return [one for run in runs for one in _claims(world, [run], way)]
+    return [one for run in runs for one in _claim(world, [run], way)]
 
 
 def ending_of(way: Way, run: Run) -> Ending:
@@ -227,7 +225,7 @@ def record_all(world: "World", cases: Sequence[Case]) -> list[Case]:
     ]
     kept: dict[str, Receipt] = {}
     if len(over) > 1:
-        with suppress(StoreFailed):  # one bad row spoils it for no other
+        with suppress(StoreFailed):  # one bad row must not harm the others
             ends = [end_of(*one) for one in over]
             kept = {receipt.run: receipt for receipt in world.store.endings.end_all(ends)}
     return [

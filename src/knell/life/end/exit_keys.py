@@ -41,7 +41,7 @@ def type_exits(world: World, cases: Sequence[Case]) -> dict[str, Notice | None]:
 
 
 def type_exit(world: World, case: Case) -> Notice | None:
-    """Returns why Enter was not pressed, or None. What was typed until then is sent to nobody."""
+    """Returns why Enter was not pressed, or None. What was typed until then is not sent."""
     typing = ExitTyping(world, case.run, case.kind)
     try:
         trouble = typing.type_and_send()

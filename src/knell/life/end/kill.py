@@ -119,8 +119,8 @@ def call_off_restarts(crowd: Crowd, over: Sequence[Run], who: Caller) -> None:
 
 
 def force_requests(picture: Picture, runs: Sequence[Run], who: Caller) -> None:
-    """An agent that was asked to leave and is ended now did not leave by itself: the request that
-    it got is a demand from now on."""
+    """Marks the open shutdown requests of these runs as forced: the agents were asked to leave,
+    and are now ended instead."""
     asked = [run.id for run in runs if run.id in picture.leaving and run.id != who.run]
     for run in asked:
         request = picture.world.store.shutdowns.open_of(run)

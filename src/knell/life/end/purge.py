@@ -38,17 +38,17 @@ def check_purge(wanted: bool, *, confirmed: bool) -> None:  # noqa: FBT001 - the
 def purge_all(world: World, results: list[TargetResult]) -> list[TargetResult]:
     """Deletes the conversations of those that are over; the same results, which say so."""
 
-    def purged(receipt: Receipt) -> Receipt:
+    def purge_one(receipt: Receipt) -> Receipt:
         def note(at: str, paths: tuple[str, ...]) -> Troubles:
             return world.steps.note_purge(receipt, at, paths)
 
         return purge(world, receipt, world.store.runs.agent(receipt.agent), note)
 
-    return [one._replace(receipts=tuple(map(purged, one.receipts))) for one in results]
+    return [one._replace(receipts=tuple(map(purge_one, one.receipts))) for one in results]
 
 
 def purge(world: World, receipt: Receipt, agent: Agent | None, note: Note) -> Receipt:
-    """What was deleted stands in the receipt, the events and, by `note`, the registry file."""
+    """Deletes it, and says so in the receipt, the events and, by `note`, the registry file."""
     if receipt.result in NOT_ENDED:
         return receipt
     if receipt.result not in OVER or receipt.outcome == "archived":

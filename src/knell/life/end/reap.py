@@ -106,7 +106,7 @@ def end_or_preview(
     cases = world.steps.take(Moment.ALIVE, [case for case in found if case])
     reports = world.endings.end(list(targets.values()), Callbacks(lambda: protected_now(world)))
     receipts = {
-        target.run: _receipt(world, orphan, owners[orphan], reports[target.run], way.ending)
+        target.run: _finish(world, orphan, owners[orphan], reports[target.run], way.ending)
         for orphan, target in targets.items()
     }
     cases = [
@@ -148,10 +148,10 @@ def _agents_case(world: World, run: Run | None, target: Target, way: Way) -> Cas
     return Case(run._replace(ending=None), agent, kind, way, way.ending, target, conversation)
 
 
-def _receipt(
+def _finish(
     world: World, orphan: Orphan, run: Run | None, report: EndReport, ending: Ending
 ) -> Receipt:
-    """An agent that was let go may still have its pane; other orphans never had one."""
+    """Closes the pane that an agent that was let go may still have; returns the receipt."""
     pane, trouble = close_pane(world, run, report) if run else (Pane("headless"), ())
     return _orphan_receipt(orphan, ending, result_of(report), world.now())._replace(
         outcome="" if report.survivors else ending.outcome.value,

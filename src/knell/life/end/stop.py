@@ -89,7 +89,7 @@ def check_kinds(picture: Picture, runs: Sequence[Run]) -> None:
 
 
 def stopped_before(world: World, chosen: Sequence[Chosen]) -> ByOrphan:
-    """How agents ended that were named, and of which only orphans are left."""
+    """The receipts of named agents that have ended, and of which only orphans are left."""
     named = [c for one in chosen if not one.label for c in one.candidates if c.orphan]
     found: dict[tuple[str, int], Receipt] = {}
     for candidate in named:

@@ -1,5 +1,5 @@
-"""Ends what a vendor's own programs go on with after an agent's end, or names it: what still runs
-for it inside of a shared daemon, and a conversation that a supervisor has started again.
+"""Ends, or names in a warning, what a vendor's own programs still do for an agent after its end:
+work inside a shared daemon, and a conversation that a supervisor has started again.
 
 Daemons and supervisors serve other sessions too, so they stay. A daemon's children bear the id of
 their session in the variable that the kind names (`session_env`), so that those of a conversation

@@ -23,8 +23,8 @@ def check_trees(world: World, who: Caller, agents: Sequence[str]) -> None:
 
 
 def check_tree(world: World, who: Caller, tree: Tree) -> None:
-    """The same for one worktree. One in which no agent of this KNELL_HOME worked is whose who made
-    it; if this KNELL_HOME does not know that, agents of another may have worked there."""
+    """The same for one worktree. If no agent of this KNELL_HOME worked in it, it belongs to its
+    maker; if the maker is not known here, agents of another KNELL_HOME may have worked there."""
     inside = agents_inside(world, tree)
     check_agents(world, who, Deed.CLEAN_UP, inside)
     if who.elsewhere or (who.runs and not inside):
@@ -37,8 +37,8 @@ def check_tree(world: World, who: Caller, tree: Tree) -> None:
 
 
 def check_conversations(world: World, who: Caller, agents: Sequence[str]) -> None:
-    """Refuses to delete conversations that these agents were told to go on with: another had begun
-    them, a person perhaps."""
+    """Refuses to delete conversations that these agents were told to continue: another agent or a
+    person had begun them."""
     for name in agents:
         agent = world.store.runs.agent(name)
         named = world.kind(agent.kind).picked(agent.args)[1] if agent else ""

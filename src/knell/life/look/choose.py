@@ -26,7 +26,7 @@ def names_meant(world: World, targets: Sequence[str], *, with_ended: bool) -> fr
 
 def views_of(world: World, names: Iterable[str]) -> list[AgentView]:
     """The rows of these agents, live or ended; of no other, because a hundred thousand may have
-    ended. A name that nobody has is left out."""
+    ended. A name that no agent has is left out."""
     picture = Picture(world)
     live = {run.agent: run for run in picture.live}
     judged, leaving = last_activity(world), world.store.runs.leaving()

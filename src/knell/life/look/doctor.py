@@ -83,7 +83,7 @@ def _backup(world: World) -> Finding:
 
 def _programs(world: World) -> list[Finding]:
     """Terminals, git and agent programs on PATH, these with their versions; the agent programs
-    that are not there in one line, because nobody has all of them."""
+    that are not there in one line, because hardly anyone has all of them."""
     import shutil
 
     agents = {kind.program: kind for kind in world.kinds.everything()[0]}

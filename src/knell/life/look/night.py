@@ -1,4 +1,4 @@
-"""What happened while nobody looked: stalls, restarts, endings, tasks handed back, work rescued."""
+"""What happened since a time: stalls, restarts, endings, tasks handed back, work rescued."""
 
 from typing import Any, NamedTuple
 

@@ -58,7 +58,7 @@ def follow_lines(world: World, name: str, count: int, every: float) -> Iterator[
             return
         watched = now.keeper or now.process
         world.wait([watched] if watched else [], every)
-        take_in_journals(world)  # nobody else may be looking, and only what is taken in has ended
+        take_in_journals(world)  # perhaps no other command does, and it shows the end
 
 
 def added(before: Sequence[str], now: Sequence[str]) -> list[str]:

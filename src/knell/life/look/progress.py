@@ -1,5 +1,5 @@
-"""How far endings have come that are under way: for the line a person watches, and for one who
-interrupts."""
+"""How far the endings under way have come: for the progress line, and for a person who presses
+Ctrl-C."""
 
 from typing import NamedTuple
 

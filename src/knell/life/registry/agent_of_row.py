@@ -87,7 +87,7 @@ def was_guessed(world: World, row: Row) -> bool:
 
 
 def note_guess(world: World, row: Row, conversation: str) -> None:
-    """So that no later verb takes it for the word of whoever keeps the file."""
+    """Records that knell guessed this id: a later verb must not take it for the file keeper's."""
     world.store.events.record(GUESSED, row.name, "", {"conversation": conversation})
 
 
@@ -135,7 +135,7 @@ def listed_rows(world: World, runs: Iterable[Run], *, with_ended: bool) -> list[
         registry = world.registry(world.cwd)
         rows = registry.rows() if registry else []
     except RegistryFailed:
-        return []  # whoever writes there, and knell doctor, says what is wrong with the file
+        return []  # the next write, and knell doctor, report what is wrong with the file
     rows = [row for row in rows if not any(speaks_of(row, run) for run in known)]
     sessions = {server: sessions_on(world, server) for server in {row.tmux_server for row in rows}}
     listed = [

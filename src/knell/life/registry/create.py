@@ -27,7 +27,7 @@ class CreateWish(NamedTuple):
 
 
 def create(world: World, wish: CreateWish) -> Spawned:
-    """Relaunches what has ended as its row says; refused while the row's agent lives."""
+    """Starts the agent of a row that has ended as the row says; refused while it still lives."""
     live = take_in_journals(world)
     folder = os.path.abspath(os.path.join(world.cwd, wish.workspace))
     if not wish.agent and not wish.session:

@@ -110,9 +110,9 @@ def write_end(
 
 
 def note_end(world: World, agent: Agent, run: Run, receipt: Receipt) -> None:
-    """Writes an end that was asked for and whose ender was killed before it could: an agent that
-    stops itself, or leaves as it was asked to, ends the process that ends it. What cannot be
-    written, the monitor writes, and tells."""
+    """Writes an end that was asked for, if the process that ended the run died before it could: an
+    agent that stops itself, or leaves as it was asked to, ends that process too. What cannot be
+    written now, the monitor writes and reports."""
     row, _ = find_row(world, agent, run)
     if row and run.ending and row.row.status == "running":
         stopped = run.ending.outcome is Outcome.STOPPED
@@ -129,7 +129,7 @@ def note_purge(world: World, receipt: Receipt, at: str, paths: Sequence[str]) ->
 def write_purge(
     world: World, agent: Agent, row: RegistryRow, at: str, paths: Sequence[str]
 ) -> Troubles:
-    """Not into a row that names another conversation than the agent's last: it can be resumed."""
+    """Writes the purge, unless the row names another conversation, which can still be resumed."""
     if other := _named_still(world, agent, row):
         why = f"its row names {other}, which is still there"
         return (Notice(Code.CONVERSATION_NOT_DELETED, why),)
@@ -142,7 +142,7 @@ def _named_still(world: World, agent: Agent, mirrored: RegistryRow) -> str:
     from knell.life.base.conversation import conversation_files
 
     row = mirrored.row
-    with suppress(RegistryFailed):  # whoever writes there next says what is wrong with the file
+    with suppress(RegistryFailed):  # the next write reports what is wrong with the file
         row = mirrored.registry.row(row.name) or row  # --capture-id may have named another
     kind, other = world.kind(agent.kind), agent._replace(conversation=row.conversation)
     if other == agent or not kind.is_id(row.conversation):
@@ -220,7 +220,7 @@ def start_words(world: World, agent: Agent) -> tuple[str, ...]:
 
 
 def start_line(world: World, agent: Agent) -> str:
-    """Without the secrets among its words: others may read the file, or take it into git."""
+    """The same as one line without secrets: others may read the file, or take it into git."""
     return redacted(shlex.join(start_words(world, agent)))
 
 

@@ -88,14 +88,14 @@ class _Comparison:
             sessions = self.sessions[row.tmux_server]
             there = run is not None or (sessions is not None and session_of(row) in sessions)
             if row.status in OVER and there:
-                found += self.alive(row, run)
+                found += self.check_ended(row, run)
             elif row.status in LIVE and there:
-                found += self.new_conversation(row, run or self.stranger(row))
+                found += self.check_conversation(row, run or self.stranger(row))
             elif row.status in LIVE and sessions is None:
                 what = "tmux did not answer; the row was left as it is"
                 found.append(Drift("unseen", row.name, what, ""))
             elif row.status in LIVE:
-                found.append(self.dead(row))
+                found.append(self.mend_dead(row))
         return found + self.unlisted()
 
     def run_of(self, row: Row) -> Run | None:
@@ -103,8 +103,8 @@ class _Comparison:
         names = {one.name for one in self.rows} - {row.name}
         return next((r for r in self.live if speaks_of(row, r) and r.agent not in names), None)
 
-    def alive(self, row: Row, run: Run | None) -> list[Drift]:
-        """A row that says ended while its agent lives: mended if knell itself has that agent."""
+    def check_ended(self, row: Row, run: Run | None) -> list[Drift]:
+        """Mends a row that says ended while its agent lives, if knell itself has that agent."""
         if run is None and not shows_agent(self.world, row):
             return []
         whose = f"'{run.agent}'" if run else f"its {row.agent or 'program'}"
@@ -126,8 +126,8 @@ class _Comparison:
         place = Place("tmux", pane, row.tmux_server, session=row.name)
         return Run("", row.name, self.world.host, State.RUNNING, place, "", process=process)
 
-    def dead(self, row: Row) -> Drift:
-        """A stop that could not be written at its time is written now; all else was terminated."""
+    def mend_dead(self, row: Row) -> Drift:
+        """Writes the end of a dead session: a stop that knell recorded, else a termination."""
         last = newest_run_of(self.world, row)
         outcome, ending = Outcome.TERMINATED, last.ending if last else None
         changes = row_end(outcome, "auto_detected", self.world.now(), graceful=False)
@@ -136,13 +136,13 @@ class _Comparison:
             outcome = ending.outcome
             changes = row_end(outcome, ending.reason, last.ended_at, graceful=False)
         what = "the row says running, but its tmux session is dead"
-        # Of a session that knell never had charge of, who asks may look in another tmux.
+        # A session that knell never had charge of may live in a tmux that is not seen from here.
         strange = [Subject(f"the session {row.name}", Relation.STRANGE)]
         if last is None and decide(caller(self.world), Deed.ADOPT, strange):
             return Drift("dead", row.name, what, "")
-        return self.written(row, changes, Drift("dead", row.name, what, outcome.value))
+        return self.write(row, changes, Drift("dead", row.name, what, outcome.value))
 
-    def new_conversation(self, row: Row, run: Run | None) -> list[Drift]:
+    def check_conversation(self, row: Row, run: Run | None) -> list[Drift]:
         if run is None:
             return []
         world = self.world
@@ -162,10 +162,10 @@ class _Comparison:
         drift = Drift(
             "conversation", row.name, f"its conversation is {agent.conversation}", "recorded"
         )
-        return [self.written(row, {own: agent.conversation}, drift)]
+        return [self.write(row, {own: agent.conversation}, drift)]
 
-    def written(self, row: Row, changes: dict[str, Any], drift: Drift) -> Drift:
-        """Writes the row; the drift, with what was done or why that could not be done."""
+    def write(self, row: Row, changes: dict[str, Any], drift: Drift) -> Drift:
+        """Writes the row; returns the drift with what was done, or why it could not be done."""
         if self.dry_run:
             return drift._replace(done="")
         try:
@@ -192,7 +192,7 @@ class _Comparison:
         return drifts
 
     def kinds_in(self, session: str, server: str, ours: set[tuple[str, str]]) -> list[str]:
-        """But not in a pane of knell's: its session may have been renamed."""
+        """The agents in a session's panes, but not in knell's own: its session may be renamed."""
         try:
             shown = programs_in(self.world, Row(session, "", tmux_server=server))
         except PlaceFailed:

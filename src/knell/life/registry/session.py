@@ -151,8 +151,8 @@ def warn_of_other_panes(world: World, row: Row, results: list[TargetResult]) -> 
 
 
 def check_written_off(world: World, row: Row) -> None:
-    """Only who might end the agent says that it has ended: a session that is not seen from here,
-    in another tmux, may live. One of which knell never had charge would be adopted first."""
+    """Refuses to write the row off unless the caller may end the agent: the session may live in a
+    tmux that is not seen from here. One that knell never had charge of needs the right to adopt."""
     who, known = caller(world), known_agent(world, row)
     if known:
         check_agents(world, who, Deed.END, [known.name], confirmed=True)

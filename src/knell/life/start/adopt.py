@@ -154,7 +154,7 @@ def is_below(world: World, who: Caller, pid: int) -> bool:
 
 
 def check_adoptable(world: World, pid: int) -> None:
-    """Never ourselves, what we run in, a kernel thread, or what another run owns."""
+    """Refuses ourselves, what we run in, a kernel thread, and what another run owns."""
     if pid in (world.processes.me().pid, *world.processes.ancestors()):
         why = f"PID {pid} runs this command: ending it would end this command"
         raise Refused(why, NAME_ONE, code=Code.RUNS_THIS_COMMAND)

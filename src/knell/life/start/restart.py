@@ -163,7 +163,7 @@ def start_due(world: World) -> None:
     """Starts whatever is due. Of any number of watchers, one starts it: the store sees to that."""
     for plan in open_plans(world):
         agent, last = world.store.runs.agent(plan.agent), world.store.runs.run(plan.run)
-        if _wait(world, plan) or agent is None or last is None:
+        if _seconds_until_due(world, plan) or agent is None or last is None:
             continue
         if world.store.runs.of(last.agent)[0].id != last.id:
             late = plan._replace(decision=PlanState.REFUSED, why="it was started meanwhile")
@@ -182,12 +182,12 @@ def start_due(world: World) -> None:
 
 def next_due(world: World) -> float | None:
     """Seconds until the next restart; None if none is planned."""
-    return min((_wait(world, plan) for plan in open_plans(world)), default=None)
+    return min((_seconds_until_due(world, plan) for plan in open_plans(world)), default=None)
 
 
-def _wait(world: World, plan: RestartPlan) -> float:
-    """Seconds until it is due. No plan waits longer than LONGEST: a longer wait means that the
-    clock was set back, and then the restart is due at once."""
+def _seconds_until_due(world: World, plan: RestartPlan) -> float:
+    """No plan waits longer than LONGEST: a longer wait means that the clock was set back, and then
+    the restart is due at once."""
     wait = seconds_of(plan.due_at) - world.seconds()
     return wait if 0 < wait <= LONGEST else 0.0
 

@@ -150,8 +150,8 @@ def agent_to_start(world: World, agent: Agent, wish: ResumeWish) -> tuple[Agent,
 
 
 def check_conversation(world: World, agent: Agent, kind: Kind, *, copied: bool = False) -> None:
-    """Refused when the program would start a new conversation without a word; unless it is only
-    `copied`, also if somebody is in it: two would each overwrite what the other says."""
+    """Refuses if the program would silently start a new conversation; unless it is only `copied`,
+    also if an agent or person is in it: two would each overwrite what the other says."""
     if not kind.resume:
         return
     if agent.conversation_source:

@@ -44,7 +44,7 @@ def place_to_resume_in(world: World, agent: Agent, wanted: Wanted) -> str:
 
 
 def place_to_restart_in(world: World, agent: Agent, last: Place, *, free: bool) -> Agent:
-    """The same for the agent's own command, which nobody may be there to see: a program that is
+    """The same for the agent's own command. Without a person at a terminal, a program that is
     talked to comes up in the tmux that it was run in, and any other without a terminal."""
     if agent.place != TERMINAL or free:
         return agent
@@ -59,7 +59,7 @@ def place_to_restart_in(world: World, agent: Agent, last: Place, *, free: bool) 
 
 
 def check_has_terminal(world: World, kind: str, args: tuple[str, ...], place: str) -> None:
-    """Refuses a first start that must fail, where nobody has asked for that place."""
+    """Refuses to start a program headless that needs a terminal; for places not asked for."""
     if place == HEADLESS and needs_terminal(world.kind(kind), args):
         hint = f"{PANE}; `knell run {kind}` takes the terminal that you are in"
         raise Refused(f"{kind} needs a terminal to run in", hint, code=Code.NO_TERMINAL)

@@ -66,7 +66,7 @@ def _recipients(
     return team, to
 
 
-def inbox(
+def read_inbox(
     world: World, agent: str = "", *, wait: float = 0.0, limit: int = 50, peek: bool = False
 ) -> list[Message]:
     """The unread messages of the calling agent, each given once; waits for the first. The operator

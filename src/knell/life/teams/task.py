@@ -19,8 +19,8 @@ class Claimed(NamedTuple):
 
 
 def add(world: World, task: TeamTask) -> TeamTask:
-    """A new task; without an id it becomes TASK-1, TASK-2, …. Any member may add one; what it needs
-    must be there, and close no circle."""
+    """A new task; without an id it becomes TASK-1, TASK-2, …. Any member may add one; its needs
+    must be tasks that are there, and form no cycle."""
     take_in_journals(world)
     known_team(world, task.team)
     who = asker(world)
@@ -86,7 +86,7 @@ def _hands_out(world: World, who: Caller, team: str) -> bool:
     return not who.runs or (seat is not None and seat.team == team and seat.role in given)
 
 
-def done(world: World, task: str, token: int | None = None) -> TeamTask:
+def complete(world: World, task: str, token: int | None = None) -> TeamTask:
     """Completes the task. Its owner must be in the run that claimed it."""
     return world.store.team_tasks.complete(task, *_owner_and_token(world, task, token))
 

@@ -158,7 +158,7 @@ def dissolve_after(world: World, cases: list[Case]) -> list[Case]:
 
 
 def agent_named(world: World, name: str) -> str:
-    """Also name@host: whether there is such an agent is known on its host."""
+    """The name of the agent that is meant; name@host is not looked up: only that host knows."""
     if is_far(name):
         who = asker(world)
         if who.runs and who.agent != name:
@@ -211,7 +211,7 @@ def check_leads(world: World, team: str, what: str) -> Team:
 
 
 def check_spawn(world: World) -> None:
-    """A member whose role forbids it starts no agents; for a team, `spawn` itself checks more."""
+    """Refuses a member whose role forbids starting agents; for a team, `spawn` checks more."""
     who = caller(world)
     member = world.store.teams.membership(who.agent) if who.runs else None
     if member and not may(member.role, "spawn-agent"):

@@ -73,7 +73,7 @@ def watch_once(world: World, wish: WatchWish, *, dry_run: bool = False) -> Round
         drifts = reconcile(world, take_in_journals(world), dry_run=True)
         return Round(drifts, judge_runs(world, stall_limits(world, wish.older_than)), [])
     watcher = WatchLoop(world, wish)
-    reports = list(watcher.round())
+    reports = list(watcher.run_round())
     return Round([one for one in reports if isinstance(one, Drift)], watcher.found, reports)
 
 
@@ -101,16 +101,16 @@ class WatchLoop:
         os.makedirs(self.runs, mode=0o700, exist_ok=True)
         self.world.wait([], 0, self.runs)  # from now on, a new run wakes the watch
         while True:
-            yield from self.round()
+            yield from self.run_round()
             until = clock().awake + self.interval
             while (left := until - clock().awake) > 0:
                 self.sleep(left)
                 if clock().awake < until:  # a run began or ended, or a restart is due
-                    yield from self.pulse()
+                    yield from self.run_pulse()
                     self.world.wait([], BREATH)
 
     def sleep(self, seconds: float) -> None:
-        """Until a run begins or ends or a restart is due; the whole time if the store fails."""
+        """Waits for a run to begin or end, or a restart; the whole time if the store fails."""
         processes, longest = self._try(lambda: self._next_wake(seconds)) or ([], seconds)
         if longest > 0:
             self.world.wait(processes, longest, self.runs)
@@ -133,8 +133,8 @@ class WatchLoop:
         due = next_due(self.world)
         return living, seconds if due is None else min(seconds, due)
 
-    def round(self) -> Iterator[WatchReport]:
-        """Every step once. A step that fails is reported, and the others are done all the same."""
+    def run_round(self) -> Iterator[WatchReport]:
+        """Takes every step once. A step that fails is reported, and the others are still taken."""
         world, self.troubles = self.world, []
         if self.store_failed:
             self._try(self._reconnect)
@@ -154,8 +154,8 @@ class WatchLoop:
             self._try(lambda: world.store.watch.record_round(world.host, world.processes.me()))
         yield from self._news(drifts)
 
-    def pulse(self) -> Iterator[WatchReport]:
-        """What cannot wait for the next round: an end, and the restart that follows."""
+    def run_pulse(self) -> Iterator[WatchReport]:
+        """Does what cannot wait for the next round: records ends, and restarts what is due."""
         self.troubles = []
         self._try(lambda: take_in_journals(self.world))
         self._try(self._tidy)
@@ -190,7 +190,7 @@ class WatchLoop:
         start_due(self.world)
 
     def _reconnect(self) -> None:
-        """The file may be another by now; then its events are all new."""
+        """Opens the store again. Its file may be another by now; then all of its events are new."""
         self.world.reconnect()
         self.store_failed = False
         self.last_event = self.last_event if newest_event(self.world) >= self.last_event else 0
@@ -215,7 +215,7 @@ class WatchLoop:
 
 def finish_interrupted(world: World, live: Sequence[Run], by: str) -> None:
     """Finishes endings whose owner died, ends starts that never came to a process, and wakes the
-    keeper of a dead agent, which somebody may have stopped."""
+    keeper of a dead agent, which may have been stopped (SIGSTOP)."""
     for run in live:
         if run.host != world.host:
             continue

@@ -36,7 +36,7 @@ class StallPolicies:
         self.world, self.who = world, caller(world)
         self.is_operators = not (self.who.runs or self.who.doubt)
         self.by = self.who.by if self.who.runs else by
-        self.refused: set[str] = set()  # runs that whoever watches may not end
+        self.refused: set[str] = set()  # runs that this watch may not end
         self.usual = parsed_policy(policy or settings.watch_stalled)
         self.rules = parsed_rules((*settings.watch_policies, *rules))
         self.cleanup = settings.watch_cleanup
@@ -88,7 +88,7 @@ class StallPolicies:
         return True
 
     def _may_clean(self, one: Judgement) -> bool:
-        """What it may end and not clean up after is ended, and its worktree stays."""
+        """An agent that it may end but not clean up after is ended, and its worktree stays."""
         if not self.cleanup:
             return False
         try:

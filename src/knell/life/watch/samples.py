@@ -18,8 +18,8 @@ class SampleKeeper:
         self.kept: dict[str, int] = {}  # run → the half-minute that was written last
 
     def keep(self, judged: Sequence[Judgement]) -> None:
-        """Writes one sample a half-minute. A sample that cannot be written is missed by nobody who
-        is ended or spared."""
+        """Writes one sample a half-minute. A sample that cannot be written is skipped: no verdict
+        depends on it."""
         now = int(self.world.seconds())
         for one in judged:
             if self.kept.get(one.run.id) == now // STEP:

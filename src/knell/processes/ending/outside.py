@@ -156,7 +156,7 @@ class OutsideEnding:
         return self._scan()
 
     def _search_the_group(self) -> None:
-        """For a process that hops from pid to pid: stopped, it cannot. Ends with one empty look."""
+        """Stops the agent's group, so that nothing in it hops, until one look finds no more."""
         fresh, agent = list[int](), self.target.process
         rows = self.scans.table().rows.values()
         if agent and self.group.stop(rows, self._spared()):
@@ -167,7 +167,7 @@ class OutsideEnding:
             self.group.close()
 
     def _chase(self) -> None:
-        """For a process that no look catches, and no cgroup holds: it bears the run's stamp."""
+        """Stops stamped processes that hop too fast for a look, where no cgroup holds them."""
         if self.target.keeper is None or self.target.cgroup:
             return
         with newest_stopped(self.target.run, self._spared(), self.fds) as stopped:
@@ -186,7 +186,7 @@ class OutsideEnding:
         return self._spared()
 
     def _proven(self) -> bool:
-        """By a keeper that exited just before this ending began, if nothing was found alive since.
+        """Whether a keeper proved the end just before this ending began, and nothing lived since.
         An empty cgroup proves nothing without one: a process may have moved itself out."""
         kept = self.target.keeper is not None and not self.found
         return kept and read_journal(self.target.rundir, self.target.seal).proven

@@ -126,8 +126,8 @@ class Descendants:
     # -- tmux -----------------------------------------------------------------------------------
 
     def serves_others(self, process: Process) -> bool:
-        """Whether it is a tmux server with panes that are not this run's. A pane of which nobody
-        tells who opened it is of those that have the others."""
+        """Whether it is a tmux server with panes that are not this run's. A pane whose opener is
+        not known belongs to whoever has the other panes."""
         if not panes.is_tmux_server(process):
             return False
         server, own = process.pid, proc.environment_of(process.pid)
@@ -148,7 +148,7 @@ class Descendants:
         return self.environments.of_dead(server)
 
     def owns_pane(self, server: int, pane: int) -> bool | None:
-        """Whether the run opened this pane in a server that it started; None if nobody tells."""
+        """Whether the run opened this pane in a server that it started; None if that is unknown."""
         env, own = self.environments.of(server, pane), proc.environment_of(server)
         if env is None:
             return None
@@ -167,7 +167,7 @@ class Descendants:
 
     def is_from_others(self, orphan: Process) -> bool:
         """Whether a process that we inherited was started in a pane that another opened in a tmux
-        server of the run's: nobody but this server has made it ours."""
+        server of the run's: it is then ours only because of that server."""
         env = proc.environment_of(orphan.pid)
         number = panes.server_of(env)
         env = self.opener(number, env)
@@ -188,7 +188,7 @@ class Descendants:
         return self.keeper in [process.pid for process in proc.line_of(server.pid)]
 
     def panes_elsewhere(self) -> list[Process]:
-        """Panes that the run opened in tmux servers of others; no child of ours tells of them."""
+        """Panes that the run opened in tmux servers of others, where none is a child of ours."""
         if self.servers is None:  # a thousand keepers that end at once would be too many clients
             self.servers = tmux_servers()
         below = {process.pid for process, _ in self.spared} | {p.pid for p in self.found}
@@ -212,8 +212,8 @@ class Descendants:
         return panes.owns_pane(self.run, self.mark, {}, pane, is_own_server=False)
 
     def daemons_elsewhere(self) -> list[Process]:
-        """What the run's panes in servers of others have let go of: it fell to who is above them,
-        and bears the run's mark."""
+        """Processes that lost their parent in the run's panes in servers of others: one above the
+        server has inherited them, and they bear the run's mark."""
         above = {one.pid for server in self.open_panes.servers for one in proc.line_of(server)[1:]}
         found = [self.process(pid) for one in above - {self.keeper} for pid in self.children(one)]
         return [p for p in found if p and self.bears_mark(p.pid) and not self.spare_reason(p, 0)]
@@ -225,7 +225,7 @@ class Descendants:
         return self.is_marked(self.opener(panes.server_of(env), env))
 
     def settle(self) -> None:
-        """Leaves no pane of the run, and no client's wish for one, in any server that is known."""
+        """Closes the run's panes in known servers, and waits until no client can open another."""
         self.open_panes.settle(self.servers or ())
 
     def other_keepers(self, session: int) -> list[Process]:
@@ -238,10 +238,10 @@ class Descendants:
         return bool(self.panes_elsewhere() or self.daemons_elsewhere())
 
     def note(self) -> None:
-        """Remembers who lives, where the kernel does not: a keeper that adopts need not."""
+        """Nothing to do here: the kernel gives this keeper its orphans. See ledger.py."""
 
     def next_note(self) -> int | None:
-        """Milliseconds until then; None: never."""
+        """Milliseconds until the next `note`; None: never."""
 
     def kill_groups(self) -> None:
         """Ends whole groups at once, where a process may hop away from a signal of its own."""

@@ -28,7 +28,7 @@ NEEDED = (signal.SIGCHLD, signal.SIGTERM)
 PASSED_ON = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)
 IGNORED = (signal.SIGTTIN, signal.SIGTTOU)  # we hand the terminal over from the background
 PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
-# By default most of these end nobody; KILL and STOP cannot be refused.
+# By default most of these end no process; KILL and STOP cannot be refused.
 HARMLESS = {
     *(signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH, signal.SIGTSTP),
     *(signal.SIGKILL, signal.SIGSTOP),
@@ -88,7 +88,7 @@ class JobControl:
             except termios.error:
                 pass
 
-    def agent_ended(self, *, by_signal: bool) -> None:
+    def on_agent_ended(self, *, by_signal: bool) -> None:
         self.agent = 0
         self.take_back()
         if by_signal and self.modes and self.in_front():
@@ -104,7 +104,7 @@ class JobControl:
             self.hand_to(os.getpgrp())
         self.lent = False
 
-    def agent_stopped(self, number: int) -> None:
+    def on_agent_stopped(self, number: int) -> None:
         """Ctrl-Z. In a pane no shell would continue it, so we do; under a shell we stop too."""
         if self.fd < 0:
             return

@@ -1,9 +1,9 @@
-"""The descendants of a keeper that adopts no orphans: whom it has seen once it knows for good.
+"""The descendants of a keeper that adopts no orphans: it remembers every one that it has seen.
 
 A process is the run's if it is below the keeper, was seen there before, bears the run's stamp, is
 in a session or group that one of these has made or, on macOS, was started by one of these, also by
-a dead one. Who forks twice, leaves the session and empties its environment between two looks is not
-found, so the end of the run is never proven.
+a dead one. A process that forks twice, leaves the session and empties its environment between two
+looks is not found, so the end of the run is never proven.
 """
 
 import os
@@ -54,7 +54,7 @@ class Ledger(Descendants):
         return self.sight.children(pid)
 
     def process(self, pid: int) -> Process | None:
-        """As this look has it: who took the number meanwhile is a stranger."""
+        """The process as this look has it; one that got the pid since is a stranger."""
         return self.sight.rows.get(pid)
 
     def look(self) -> None:
@@ -100,7 +100,7 @@ class Ledger(Descendants):
         if self.is_from_others(stray):
             self.spared.append((stray, panes.FROM_OTHERS))
             return
-        server = self.sight.again(stray.ppid)
+        server = self.sight.look_again(stray.ppid)
         shared = server.pid if server and self.serves_others(server) else 0
         for pid, panes_of in self.sort(stray, shared, helpers):
             self.collect(pid, helpers, panes_of)
@@ -137,7 +137,7 @@ class Ledger(Descendants):
         return self.stamps and self.bears_stamp(process)
 
     def bears_stamp(self, process: Process) -> bool:
-        """Read once: who gets the stamp later, by a new program, was a member before."""
+        """Read once: a process that gets the stamp later, by a new program, was a member before."""
         if self.unstamped.get(process.pid) == birth_of(process):
             return False
         env = proc.environment_of(process.pid)
@@ -178,7 +178,7 @@ class Ledger(Descendants):
         """A member that an earlier look saw, looked at again; None if it is another by now."""
         if process.pid in self.sight.fresh:
             return process
-        now = self.sight.again(process.pid)
+        now = self.sight.look_again(process.pid)
         return now if now and birth_of(now) == birth_of(process) else None
 
     def is_below(self, process: Process, roots: set[int]) -> bool:

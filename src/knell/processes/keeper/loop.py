@@ -183,18 +183,18 @@ class Keeper:
                 return True
             if os.WIFSTOPPED(status):
                 if pid == self.agent and not self.ending:
-                    self.terminal.agent_stopped(os.WSTOPSIG(status))
+                    self.terminal.on_agent_stopped(os.WSTOPSIG(status))
                 continue
             if self.ending:
                 self.journal.write("reaped", pid, *exit_of(status))
             if pid == self.agent:
                 cpu, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss // RSS_UNIT
                 self.journal.write("exit", *exit_of(status), memory, f"{cpu:.3f}")
-                self.agent_ended(status)
+                self.on_agent_ended(status)
 
-    def agent_ended(self, status: int) -> None:
+    def on_agent_ended(self, status: int) -> None:
         self.status = status
-        self.terminal.agent_ended(by_signal=os.WIFSIGNALED(status))
+        self.terminal.on_agent_ended(by_signal=os.WIFSIGNALED(status))
         if not self.ending:
             self.end("exit", None)
         elif not self.killed_at:

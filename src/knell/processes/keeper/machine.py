@@ -35,8 +35,8 @@ __all__ = ["ADOPTS", "LAYER", "RSS_UNIT", "TERMINAL_POLLS", "can_look", "proc", 
 
 
 def can_look() -> bool:
-    """Whether we may open as many files as a look needs. Anybody with our user id can take that
-    from us, and what cannot be looked at is not gone."""
+    """Whether we may open as many files as a look needs. Any process of our user can lower that
+    limit, and a process that cannot be looked at is not gone."""
     opened: list[int] = []
     try:
         opened.extend(os.open("/", os.O_RDONLY | os.O_CLOEXEC) for _ in range(LOOK_FILES))

@@ -30,7 +30,7 @@ class Output:
         os.dup2(self.outlet, 2)
 
     def close_outlet(self) -> None:
-        """Once the agent has it: only then the end of all who write can be seen."""
+        """Closes our copy once the agent has it: else the pipe would never be seen to end."""
         if self.outlet >= 0:
             os.close(self.outlet)
             self.outlet = -1
@@ -50,7 +50,7 @@ class Output:
                 self.dropped += len(piece)
                 return
             if os.fstat(1).st_size + len(piece) > self.half:
-                self.turn()
+                self.rotate()
             if self.dropped:
                 os.write(1, b"\n[knell: %d bytes are missing here]\n" % self.dropped)
                 self.dropped = 0
@@ -58,8 +58,8 @@ class Output:
         except OSError:
             self.dropped += len(piece)
 
-    def turn(self) -> None:
-        """The full file becomes the older one, and a new one begins."""
+    def rotate(self) -> None:
+        """Puts the full file in the place of the older one, and begins a new one."""
         os.rename(self.path, self.path + ".1")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         new = os.open(self.path, flags, 0o600)
@@ -69,7 +69,7 @@ class Output:
 
     def finish(self) -> None:
         """Writes what is left in the pipe. If a process that may live on holds it open, a child of
-        ours goes on in our place: without a reader it would die of its next word."""
+        ours goes on reading: without a reader, SIGPIPE would end it at its next write."""
         self.close_outlet()
         while select.select([self.inlet], [], [], 0)[0]:
             if not self.take_in():

@@ -1,9 +1,9 @@
 """One table of the machine for each look of a ledger: only what is new or changed is looked at.
 
-To look at a process costs a hundred times as much as to ask for its group and session. Whoever was
-looked at once stays as it was seen, as long as its number is listed with the same two. Such a row
-may be out of date: its parent may have died since, or its number may be another's. So nobody is
-taken for the run's by it (`again` looks first), and a `whole` look, the last one before an end,
+Looking at a process costs a hundred times as much as asking for its group and session. So the row
+of a process is kept as long as its pid is listed with the same group and session. Such a row may be
+out of date: the parent may have died since, or the pid may be another's. So no process is counted
+as the run's by a kept row (`look_again` comes first), and a `whole` look, the last before an end,
 uses none.
 """
 
@@ -35,7 +35,7 @@ class Sightings:
         for pid in sorted(proc.pids(), reverse=True):
             marks = marks_of(pid)  # before the look: if they change meanwhile, the next one looks
             if marks != before.get(pid) or pid in ours:
-                self.again(pid)
+                self.look_again(pid)
             elif pid in rows:
                 self.rows[pid] = rows[pid]
             self.marks[pid] = marks
@@ -44,7 +44,7 @@ class Sightings:
         for pid, process in self.rows.items():
             self.below.setdefault(process.ppid, []).append(pid)
 
-    def again(self, pid: int) -> Process | None:
+    def look_again(self, pid: int) -> Process | None:
         """Looks at one process now."""
         process = proc.live_process(pid)
         self.fresh.add(pid)
@@ -60,7 +60,7 @@ class Sightings:
     def children(self, pid: int) -> list[int]:
         """Its children now: one that was seen there by an earlier look is looked at again."""
         old = [one for one in self.below.get(pid, ()) if one not in self.fresh]
-        gone = {one for one in old if (row := self.again(one)) is None or row.ppid != pid}
+        gone = {one for one in old if (row := self.look_again(one)) is None or row.ppid != pid}
         return [one for one in self.below.get(pid, ()) if one not in gone]
 
 

@@ -68,7 +68,7 @@ def my_number() -> int:
 
 
 def pids() -> list[int]:
-    """Everybody's. None at all cannot be, because we are there: then nothing can be seen."""
+    """The pids of all processes. We are one of them: if the list is empty, /proc is missing."""
     found = proc.pids()
     if not found:
         raise WorldError(NO_PROC, MOUNT_IT)
@@ -82,7 +82,7 @@ def identify(pid: int) -> ProcessId | None:
     """The full identity of the process that has this pid now; None when none has."""
     if my_number() != os.getpid():
         raise WorldError(STRANGE_PROC, MOUNT_IT)
-    fd = _opened(pid)
+    fd = _open_pidfd(pid)
     if fd is None:
         return None
     try:
@@ -94,7 +94,7 @@ def identify(pid: int) -> ProcessId | None:
         os.close(fd)
 
 
-def _opened(pid: int) -> int | None:
+def _open_pidfd(pid: int) -> int | None:
     """A pidfd of whoever has this number; None when nobody has."""
     try:
         return os.pidfd_open(pid)
@@ -133,7 +133,7 @@ def _look_here(process: ProcessId) -> Alive | Gone | Unknown:
 
 def _look_closely(process: ProcessId, state: str) -> Alive | Gone:
     """The pidfd tells a reuse within one clock tick, and a Z that is only a main thread's."""
-    fd = _opened(process.pid)
+    fd = _open_pidfd(process.pid)
     if fd is None:
         return Gone()
     try:
@@ -184,7 +184,7 @@ def open_verified(process: ProcessId) -> int | None:
     if process.boot != here():
         found = _found_inside(process)
         return open_verified(found) if found else None
-    fd = _opened(process.pid) if process.pid > 1 else None
+    fd = _open_pidfd(process.pid) if process.pid > 1 else None
     if fd is None:
         return None
     stat = stat_of(process.pid, fd)

@@ -185,7 +185,7 @@ def _messages(link: socket.socket) -> Iterator[tuple[int, bytes]]:
 
 
 def _connection(body: bytes) -> TcpConnection | None:
-    """None for one that nobody holds any more, or of which the kernel does not count the bytes."""
+    """None for one that no process has open any more, or whose bytes the kernel does not count."""
     ours, theirs = _PORTS.unpack_from(body, _PORTS_AT)
     (inode,) = struct.unpack_from("=I", body, _INODE_AT)
     at = _ATTRIBUTES_AT

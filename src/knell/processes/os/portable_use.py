@@ -97,7 +97,7 @@ def sockets_of(pid: int) -> set[bytes]:
 
 
 def tcp_connections() -> None:
-    """How many bytes each connection has carried: nobody tells that here."""
+    """How many bytes each connection has carried: None, because this system does not tell."""
 
 
 def bytes_moved(pid: int) -> int | None:

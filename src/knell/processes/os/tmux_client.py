@@ -40,7 +40,7 @@ class PaneEnvironments:
         self.dead: dict[int, tuple[float, list[Given]]] = {}
 
     def of(self, server: int, pane: int) -> "Mapping[str, str] | None":
-        """None if nobody tells."""
+        """The variables that tmux gave to this pane; None if they are unknown."""
         env = self.environment_of(pane)
         inside = env.get("TMUX")
         if inside and f",{server}," in inside:
@@ -87,7 +87,7 @@ class OpenPanes:
         self.open: set[tuple[int, str]] = set()  # server and pane
 
     def note(self, server: int, pane: int) -> None:
-        """While it lives."""
+        """Remembers the pane. Call it while its program lives."""
         env = self.environments.of(server, pane) or {}
         self.servers.add(server)
         self.open |= {(server, env["TMUX_PANE"])} if "TMUX_PANE" in env else set()

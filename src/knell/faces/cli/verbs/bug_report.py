@@ -13,7 +13,7 @@ LIBRARIES = ("click", "ruamel.yaml", "textual", "mcp", "starlette", "uvicorn")
 
 
 @options.verb("bug-report")
-@options.agent_argument(offered=complete.anybody)
+@options.agent_argument(offered=complete.any_agent)
 @options.text(
     "--output",
     "-o",
@@ -38,7 +38,7 @@ def command(name: str, *, path: str, limit: int, screen: bool) -> int:
     """
     from knell.faces.text.bug_report import report_text
 
-    with progress.waiting("looking at this machine"):
+    with progress.show_wait("looking at this machine"):
         report = Knell().bug_report(name, events=limit)
     text = report_text(report, _versions(), os.path.expanduser("~"), screen=screen)
     if path == "-":

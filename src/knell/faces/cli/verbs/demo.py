@@ -86,9 +86,9 @@ def play(knell: Knell, env: dict[str, str]) -> int:
         click.echo(f"  {name:<16} {known[name].meaning}")
     rounds: list[tuple[str, dict[str, int], dict[str, int]]] = []
     if not missing:
-        rounds.append(("tmux kill-session", *by_tmux(knell, new_mark(), env)))
+        rounds.append(("tmux kill-session", *try_tmux(knell, new_mark(), env)))
     place = "headless" if missing else "tmux"
-    before, left, proven = by_knell(knell, new_mark(), place)
+    before, left, proven = try_knell(knell, new_mark(), place)
     rounds.append(("knell kill", before, left))
     click.echo("\nAs ps counts them, before and after:")
     click.echo(summary(rounds))
@@ -100,7 +100,7 @@ def play(knell: Knell, env: dict[str, str]) -> int:
 # -- the two ways --------------------------------------------------------------------------------
 
 
-def by_tmux(knell: Knell, mark: str, env: dict[str, str]) -> tuple[dict[str, int], dict[str, int]]:
+def try_tmux(knell: Knell, mark: str, env: dict[str, str]) -> tuple[dict[str, int], dict[str, int]]:
     """What `ps` counted before and after the session was killed."""
 
     def tmux(*words: str) -> bool:
@@ -121,7 +121,7 @@ def by_tmux(knell: Knell, mark: str, env: dict[str, str]) -> tuple[dict[str, int
         click.echo(f"   {sum(before.values())} processes.")
         click.echo("\n$ tmux kill-session -t agents")
         tmux("kill-session", "-t", "agents")
-        left = settled(mark)
+        left = await_stillness(mark)
         click.echo(f"\n$ ps -e -o pid,ppid,stat,args | grep {mark}")
         click.echo(left_table(left))
         return before, counted(left)
@@ -130,7 +130,7 @@ def by_tmux(knell: Knell, mark: str, env: dict[str, str]) -> tuple[dict[str, int
         end_the_rest(knell, mark)
 
 
-def by_knell(knell: Knell, mark: str, place: str) -> tuple[dict[str, int], dict[str, int], bool]:
+def try_knell(knell: Knell, mark: str, place: str) -> tuple[dict[str, int], dict[str, int], bool]:
     """What `ps` counted before and after `knell kill all`, and whether that end is proven."""
     click.echo(f"\n2. The same seven, each started by knell, {place}:")
     for name in SHOWN:
@@ -200,7 +200,7 @@ def await_habits(mark: str) -> dict[str, int]:
     return counted(processes(mark))
 
 
-def settled(mark: str) -> list[Listed]:
+def await_stillness(mark: str) -> list[Listed]:
     """What is still there when nothing has gone for a while."""
     found, since, looks = processes(mark), time.monotonic(), 0
     while looks < LOOKS or time.monotonic() < since + SETTLED:

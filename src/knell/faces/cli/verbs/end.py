@@ -57,7 +57,7 @@ stop_options = options.together(
         help="DANGEROUS: also delete the conversation, so that it can never be resumed.",
     ),
     options.text("--session", help="A session in the registry file."),
-    options.flag("--force-no-yaml", help="Also without a row in that file."),
+    options.flag("--force-no-yaml", help="Also if the session has no row in that file."),
     options.registry,
     options.grace,
     options.children,
@@ -126,10 +126,10 @@ def _stop_here(knell: Knell, targets: tuple[str, ...], verb: str, given: dict[st
         raise BadRequest("--session already names what to end", f"leave out {', '.join(words)}")
     asked = given["yes"] or given["dry_run"] or output.json_wanted() or not words
     dry: dict[str, Any] = {**given, **fastpath.DRY}
-    if not asked and fastpath.is_declined(words, verb, lambda: knell.stop(*words, **dry), given):
+    if not asked and fastpath.ask_declined(words, verb, lambda: knell.stop(*words, **dry), given):
         return exits.Exit.FAILED
     try:
-        with fastpath.ending_shown(knell, given["grace"], "stop"):
+        with fastpath.show_endings(knell, given["grace"], "stop"):
             receipts = knell.stop(*words, **given)
     except Refused as error:
         if error.code is not Code.NOT_IN_REGISTRY or output.json_wanted():
@@ -167,7 +167,7 @@ def print_stopped(receipts: "Endings") -> int:
 
 @options.verb("reap")
 @click.argument("names", nargs=-1, shell_complete=complete.agents)
-@options.flag("--foreign", help="Also what agents left that knell did not start.")
+@options.flag("--foreign", help="Also list what agents left behind that knell did not start.")
 @options.grace
 @options.yes
 @options.dry_run

@@ -59,8 +59,8 @@ def init(**given: str) -> None:
 )
 @options.text("--operator", metavar="NAME", help="Join as an operator, not as a host.")
 @options.text("--save-to", metavar="FILE", help="Write credentials for another machine.")
-@options.flag("--certificate", help="Make the role only; who has a certificate for it joins.")
-@options.text("--from", "from_file", metavar="FILE", help="Use such credentials here.")
+@options.flag("--certificate", help="Only make the role, for a machine with a certificate for it.")
+@options.text("--from", "from_file", metavar="FILE", help="Use credentials that --save-to wrote.")
 def join(**given: Any) -> None:
     """Make this machine a host of the fleet: a role of its own, its credentials in a private file.
 
@@ -104,8 +104,8 @@ def leave() -> None:
 def remove(host: str, **given: str) -> None:
     """Take HOST out of the fleet, where the machine is gone for good. URL is the owner's.
 
-    Orders that wait for it are called off, and its role can log in no more. A host that is heard is
-    not taken out: it leaves by itself.
+    Orders that wait for it are called off, and its role can log in no more. A host that still
+    answers is not taken out: run knell fleet leave there.
     """
     orders = Knell().fleet.remove(host, **given)
     text = f"'{host}' is no host of the fleet any more; orders called off: {orders}"

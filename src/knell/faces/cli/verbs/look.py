@@ -82,7 +82,7 @@ def status(ctx: click.Context, name: str, *, fleet: bool) -> int | None:
     if name:
         ctx.invoke(show, name=name)
         return None
-    with progress.waiting("looking at all agents"):
+    with progress.show_wait("looking at all agents"):
         found = Knell().status()
     document = found.to_json()
     document["orphans"] = tables.processes_json(found.orphans)
@@ -213,7 +213,7 @@ def doctor(*, repair: bool) -> int:
     knell = Knell()
     if repair:
         output.print_error(knell.repair().sentence)
-    with progress.waiting("looking at this machine"):
+    with progress.show_wait("looking at this machine"):
         diagnosis = knell.doctor()
     document = {
         "findings": [finding._asdict() for finding in diagnosis.findings],

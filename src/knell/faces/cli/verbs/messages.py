@@ -65,7 +65,7 @@ def send(ctx: click.Context, names: tuple[str, ...], **given: Any) -> None:
 @options.verb("inbox")
 @options.agent_argument()
 @options.seconds("--wait", "Wait for the first message, 30 s at most.", 0.0)
-@options.number("--limit", least=1, most=1000, default=50, help="At most so many.")
+@options.number("--limit", least=1, most=1000, default=50, help="How many messages at most.")
 @options.flag("--peek", help="Leave them unread.")
 @options.flag("--take", help="With NAME: mark its messages as read.")
 def inbox(name: str, *, peek: bool, take: bool, **given: Any) -> None:
@@ -94,7 +94,7 @@ def inbox(name: str, *, peek: bool, take: bool, **given: Any) -> None:
     "--overdue", words=("force", "report"), default="force",
     help="What knell watch does if it does not answer in time.",
 )  # fmt: skip
-@options.seconds("--wait", "Wait so long for the answer.", 0.0)
+@options.seconds("--wait", "How long to wait for the answer.", 0.0)
 @options.flag("--withdraw", help="Take the request back.")
 def ask(name: str, *, wait: float, withdraw: bool, **given: Any) -> None:
     """Ask an agent to leave. The agent finds the request in its inbox and answers with knell

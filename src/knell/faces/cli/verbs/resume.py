@@ -79,11 +79,11 @@ def open_strange(knell: Knell, given: dict[str, Any], missing: NoSuchAgent) -> E
     """A new agent, if what names no agent is the id of a conversation; else the error itself."""
     id, wanted = given["name"], ("place", "server", "session", "cwd", "args")
     try:
-        with progress.waiting(f"{id}  looking for its program"):
+        with progress.show_wait(f"{id}  looking for its program"):
             spawned = knell.open_conversation(id, **{word: given[word] for word in wanted})
     except NoSuchAgent:
         raise missing from None
-    document, text = started.spawned_result(spawned)
+    document, text = started.report_spawned(spawned)
     output.print_result(document, f"{text}, and continues conversation {id}")
     return Exit.DONE
 
@@ -96,13 +96,13 @@ def resume_one(
 
     def go_on() -> "Resumed":
         with ExitStack() as talk:
-            talk.enter_context(progress.waiting(f"{given['name']}  waiting for its program"))
+            talk.enter_context(progress.show_wait(f"{given['name']}  waiting for its program"))
             return knell.resume(**given, here=talk.close if here else None)
 
     try:
         (agent, run, _), verdict, warnings = go_on()
     except UnsureConversation as error:
-        given["conversation"] = chosen_conversation(error, asks=asks)
+        given["conversation"] = ask_conversation(error, asks=asks)
         (agent, run, _), verdict, warnings = go_on()
     started.print_warnings(warnings)
     document = started.started_json(agent, run)
@@ -113,9 +113,9 @@ def resume_one(
     return document, text, verdict.value == "fresh"
 
 
-def chosen_conversation(error: UnsureConversation, *, asks: bool) -> str:
-    """The one that the person at the terminal chooses; the error itself where nobody can be asked,
-    or nobody chooses."""
+def ask_conversation(error: UnsureConversation, *, asks: bool) -> str:
+    """Asks the person at the terminal; raises the error itself if there is no person, or none of
+    the candidates is chosen."""
     if not asks or not error.choices or not output.can_ask():
         raise error
     output.print_error(f"{error}. Which one is it?")
@@ -173,7 +173,7 @@ def restart_one(knell: Knell, name: str, given: dict[str, Any], *, here: bool) -
     from knell.faces.text import endings as endings_text
 
     with ExitStack() as talk:
-        talk.enter_context(progress.waiting(f"{name}  waiting for its program"))
+        talk.enter_context(progress.show_wait(f"{name}  waiting for its program"))
         free = talk.close if here else None
         (agent, run, warnings), receipt, resumed = knell.restart(name, **given, here=free)
     started.print_warnings(warnings)
@@ -204,7 +204,7 @@ def fork(*, name: str, **given: Any) -> None:
     knell f luna --name luna-b -- "try it with a queue instead"
     """
     knell = Knell()
-    with progress.waiting(f"{name}  forking its conversation"):
+    with progress.show_wait(f"{name}  forking its conversation"):
         spawned = knell.fork(name, **given)
-    document, text = started.spawned_result(spawned)
+    document, text = started.report_spawned(spawned)
     output.print_result(document, f"{text}, and goes on from the conversation of '{name}'")

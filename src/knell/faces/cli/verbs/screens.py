@@ -47,8 +47,8 @@ def show(
 ) -> None:
     from knell.faces.top.app import TopApp
 
-    # A broken store or setting, or a target that means nobody, is said before the screen is taken.
-    # A target of the fleet may mean somebody later: its database is not waited for.
+    # A broken store or setting, or a target without an agent, is told before the screen is taken.
+    # A target of the fleet may mean an agent later: its database is not waited for.
     here = () if fleet else targets
     Knell().list(*here, with_ended=bool(here))
     # What a terminal says of itself there, as in `0;15`: black on white.

@@ -95,9 +95,9 @@ def spawn(words: tuple[str, ...], *, count: int, **given: Any) -> int | None:
         end = f"-{number}" if count > 1 else ""
         own = {"name": name and name + end, "worktree": worktree and worktree + end}
         own["stay"] = knell.settings.spawn_stay / count
-        with progress.waiting(f"{own['name'] or wish['kind']}  starting"):
+        with progress.show_wait(f"{own['name'] or wish['kind']}  starting"):
             spawned = knell.spawn(**wish, **own)
-        document, text = started.spawned_result(spawned)
+        document, text = started.report_spawned(spawned)
         agents.append(document)
         if not output.json_wanted():
             output.print_line(text)

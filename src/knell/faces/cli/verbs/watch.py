@@ -62,7 +62,7 @@ def watch(*, once: bool, dry_run: bool, registry: str, **given: Any) -> int:
         _service(knell, given, install=install, dry_run=dry_run)
         return Exit.DONE
     if once or dry_run:
-        return _one_round(knell.watch_once(**given, dry_run=dry_run))
+        return _print_round(knell.watch_once(**given, dry_run=dry_run))
     settings = knell.settings
     interval = given["interval"] or settings.watch_interval
     reports = knell.watch(**given)
@@ -83,7 +83,7 @@ def _say(one: WatchReport) -> None:
         output.print_error(f"trouble: {one.text}")
 
 
-def _one_round(done: "Round") -> int:
+def _print_round(done: "Round") -> int:
     """Prints one round; it has failed if something in it could not be done."""
     troubles = [one.text for one in done.reports if isinstance(one, Trouble)]
     code = Exit.FAILED if troubles else Exit.DONE

@@ -128,7 +128,7 @@ TOOLS = (
         text="Your unread messages; each is given once. With waitSeconds it waits for the first.",
         fields=(
             Input("waitSeconds", "seconds", "How long to wait for one", 0, most=teams.LONGEST_POLL),
-            Input("limit", "count", "At most so many", 50, most=MOST_MESSAGES),
+            Input("limit", "count", "How many messages at most", 50, most=MOST_MESSAGES),
             Input("peek", "flag", "Leave them unread", default=False),
             Input("agentId", "text", "Whose; empty: yours", ""),
         ),

@@ -1,4 +1,4 @@
-// The page of all agents: cards or a table, by team; those that need somebody come first.
+// The page of all agents: cards or a table, by team; those that a person should look at come first.
 
 import { fill, h, keyed, say } from "./dom.js";
 import { selectionBar } from "./selection.js";

@@ -22,7 +22,7 @@ export function banners() {
     + " what is told of other hosts is as old as it says."));
   if (state.loaded && !state.watch && state.link === "live") found.push(banner("watch", "warn",
     "The watch is off.",
-    "Nobody notices a stall or restarts an agent, and ribbons get no new history.",
+    "No stall is noticed, no agent is restarted, and ribbons get no new history.",
     command("knell watch")));
   return found;
 }

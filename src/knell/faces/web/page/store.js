@@ -115,7 +115,7 @@ export function doing(row) {
   return isOld(state.fleet, row) ? "" : row.activity;
 }
 
-/** Live agents of all hosts that are shown: those that need somebody first, then by name. */
+/** Live agents of all hosts that are shown: those that a person should look at first, then by name. */
 export function ordered() {
   const rank = (/** @type {Row} */ row) => {
     const place = NEEDS_SOMEBODY.indexOf(doing(row));

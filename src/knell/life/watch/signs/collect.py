@@ -24,7 +24,7 @@ from knell.core.times import seconds_since_1970
 from knell.life.watch.signs.conversation import ConversationReader
 from knell.life.watch.signs.screen import ScreenReader
 
-CALM = 20.0  # seconds without heartbeat and conversation: only then a screen is worth its price
+CALM = 20.0  # seconds without heartbeat and conversation: only then is a screen worth reading
 AHEAD = 5.0  # seconds by which a heartbeat may be ahead of our clock before it is not believed
 ECHO = 1.0  # seconds: the store repeats the file's time, which the watch copied there
 
