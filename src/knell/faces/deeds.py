@@ -103,7 +103,9 @@ def would_end_one(receipt: Receipt, view: AgentView | None) -> list[PlanLine]:
     if receipt.result is not Result.WOULD_END:
         return [PlanLine(line.text) for line in receipt_lines(receipt)]
     head = f"{receipt.agent}  {receipt.kind}" + ("" if view else "  (started by one of these)")
-    processes, talk = f"  {processes_words(receipt)}", receipt.conversation
+    keeper = any(one.via == "keeper" for one in receipt.processes)
+    processes = f"  {processes_words(receipt)}{', with its keeper' if keeper else ''}"
+    talk = receipt.conversation
     lines = [f"  resumable: {talk.resume}" if talk.resume else f"  not resumable: {talk.why}"]
     if view and "*" in view.worktree:
         lines.append(f"  uncommitted work in {view.worktree}: it stays where it is")

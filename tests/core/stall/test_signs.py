@@ -60,6 +60,13 @@ def test_the_evidence_does_not_call_alive_what_merely_stood_there() -> None:
     assert ("for", "conversation: changed 0 s ago") in evidence
 
 
+def test_the_last_sign_of_life_is_one_that_was_seen_to_change() -> None:
+    """And not the time since the first look at what merely stood there."""
+    memory = Memory(clock(60), output=Trace("a", 57.0, changed=True), cpu=Trace("1.0", 40.0))
+    found = judge(Look(clock(60)), memory, promised=False, limits=PATIENCE)
+    assert (found.why, found.quiet) == ("its last sign of life is 57 s old", 57.0)
+
+
 def test_another_mark_is_a_new_sign() -> None:
     memory = watched(Look(clock(10), beat=beating), Look(clock(40), beat=Sign("beat 2")))
     assert memory.beat == Trace("beat 2", 0.0, changed=True)

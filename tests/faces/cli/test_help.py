@@ -108,6 +108,22 @@ def test_a_value_that_is_no_number_is_called_that(
     assert complaint(house.run(*args), USAGE).what.endswith(plainly)
 
 
+@pytest.mark.parametrize(
+    ("verb", "takes"), [("logs", "[default: 100; 1 or more]"), ("list", "[0 or more]")]
+)
+def test_which_numbers_an_option_takes_is_told_in_words(
+    house: House, verb: str, takes: str
+) -> None:
+    assert takes in " ".join(house.run(verb, "--help").stdout.split())
+
+
+def test_the_words_on_what_task_does_are_verbs_that_it_has(house: House) -> None:
+    _, doing = VERBS["task"]
+    shown = house.run("task", "--help").stdout.partition("Commands:")[2]
+    for word in doing.partition(": ")[2].rstrip(".").split(", "):
+        assert f"  {word} " in shown, word
+
+
 def test_a_number_alone_is_told_what_it_starts(house: House) -> None:
     assert complaint(house.run("3"), USAGE).hint == "knell 3 claude starts 3"
 

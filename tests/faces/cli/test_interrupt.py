@@ -24,6 +24,15 @@ def keeper_was_told(house: House) -> bool:
     return any("\nrung\tterm" in path.read_text() for path in house.state.glob("runs/*/journal"))
 
 
+def test_monitor_says_that_it_goes_on(house: House) -> None:
+    """Where all is well it has nothing else to say, and would look as if it hung."""
+    with house.begin("monitor", stderr=subprocess.PIPE, text=True) as monitor:
+        assert monitor.stderr
+        assert monitor.stderr.readline().endswith("Ctrl-C ends the monitor and nothing else\n")
+        monitor.send_signal(signal.SIGINT)
+        assert monitor.wait(60) == 130
+
+
 @pytest.mark.parametrize("place", ["headless", "tmux"])
 def test_P21_ctrl_c_during_a_kill_exits_130_and_the_ending_is_finished(
     house: House, place: str

@@ -43,6 +43,20 @@ def test_the_watch_is_not_a_last_ending(peopled: House) -> None:
     assert peopled.knell.last_ended() == ["vega"]
 
 
+def test_a_start_that_came_to_nothing_is_not_a_last_ending(peopled: House) -> None:
+    peopled.run("kill", "vega")
+    assert peopled.run("spawn", "--in", "headless", "--", "no-such-program").returncode == 1
+    assert peopled.knell.last_ended() == ["vega"]
+
+
+def test_last_says_when_all_of_it_runs_again(peopled: House) -> None:
+    peopled.run("kill", "vega")
+    peopled.run("resume", "--last")
+    done = peopled.run("resume", "--last")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "nothing to resume: all that the last kill or stop ended runs again\n"
+
+
 def test_last_without_an_ending_and_with_a_name_is_refused(peopled: House) -> None:
     assert peopled.run("resume", "--last").returncode == 1
     assert peopled.run("resume").returncode == 2

@@ -33,6 +33,16 @@ def test_a_dry_run_shows_and_changes_nothing(house: House) -> None:
     assert sorted(path for path in house.home.rglob("*")) == before
 
 
+def test_manual_pages_are_listed_by_name(house: House) -> None:
+    pages = house.home / ".local/share/man/man1"
+    pages.mkdir(parents=True)
+    names = [f"knell-{word}.1" for word in ("stop", "adopt", "kill", "ask", "top", "run")]
+    for name in names:
+        (pages / name).touch()
+    shown = house.run("uninstall", "--dry-run").stdout
+    assert [line.rpartition("/")[2] for line in shown.splitlines()] == sorted(names)
+
+
 @pytest.mark.usefixtures("unused")
 def test_everything_goes_and_what_is_others_stays(house: House) -> None:
     furnish(house)

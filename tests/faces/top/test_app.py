@@ -35,7 +35,7 @@ def test_a_newcomer_finds_the_stalled_agent_sees_why_ends_it_and_brings_it_back(
         assert played.rows()[0].name == "nova"
         await played.shows("WHY  stalled", "X kill", "r resume")  # why, and what can be done
         await played.press("X")
-        await played.shows("Kill 'nova'?", "2 processes", "X again: kill")
+        await played.shows("Kill 'nova'?", "2 processes, with its keeper", "X again: kill")
         await played.press("X")
         await played.shows("proven gone", "r=resume")
         assert not alive(nova.pid)
@@ -222,6 +222,17 @@ def test_explain_tree_receipt_and_log_are_pages(house: House) -> None:
 
     play(house, read)
     house.kill("luna")
+
+
+def test_the_page_of_keys_has_one_key_a_line_where_two_do_not_fit(house: House) -> None:
+    async def read(played: Played) -> None:
+        await played.press("question_mark")
+        await played.shows("Escape closes")
+        lines = [line.strip(" │▌") for line in played.text().splitlines()]
+        assert "Enter    go to its pane" in lines
+        assert "l        what it printed" in lines
+
+    play(house, read, size=(40, 24))
 
 
 def test_the_watch_is_switched_on_and_off(house: House) -> None:

@@ -34,7 +34,7 @@ def is_far(target: str) -> bool:
 def far_target(target: str) -> FarTarget:
     """What `x@y` means; BadRequest for what cannot mean anything."""
     what, _, host = target.rpartition("@")
-    if not what or "@" in what:
+    if not what or not host or "@" in what:
         raise BadRequest(f"'{target}' is no target of the fleet", _USE)
     if host != EVERYWHERE:
         checked_host(host)

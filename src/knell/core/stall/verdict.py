@@ -71,6 +71,8 @@ def judge(look: Look, memory: Memory, *, promised: bool, limits: StallLimits) ->
     """
     activity, why = _decided(look, memory, limits, promised=promised)
     last_sign = memory.beat.quiet if memory.beat else _stillness(memory)
+    if activity is Activity.WORKING and not memory.beat:
+        last_sign = _last_sign(memory, limits)
     return Verdict(activity, why, last_sign, _evidence(look, memory, limits))
 
 
@@ -134,6 +136,12 @@ def _moved(trace: Trace | None, limits: StallLimits) -> bool:
     return bool(trace and trace.changed and trace.quiet <= limits.beat)
 
 
+def _last_sign(memory: Memory, limits: StallLimits) -> float | None:
+    """Seconds since the newest sign that was seen to change, heartbeats aside."""
+    moved = (one.quiet for one in _traces(memory) if one and _moved(one, limits))
+    return min(moved, default=None)
+
+
 def _traces(memory: Memory) -> tuple[Trace | None, ...]:
     """Every sign of life but the heartbeat."""
     return (memory.conversation, memory.output, memory.cpu, memory.stream, memory.tools)
@@ -161,8 +169,9 @@ def _unpromised(look: Look, memory: Memory, limits: StallLimits) -> tuple[Activi
     if quiet is None:
         return Activity.UNKNOWN, "nothing of it can be watched"
     if quiet <= limits.beat:
-        if any(_moved(one, limits) for one in _traces(memory)):
-            return Activity.WORKING, f"its last sign of life is {quiet:.0f} s old"
+        last_sign = _last_sign(memory, limits)
+        if last_sign is not None:
+            return Activity.WORKING, f"its last sign of life is {last_sign:.0f} s old"
         return Activity.UNKNOWN, f"nothing has moved in the {quiet:.0f} s that it was watched"
     open_turn = look.turn in (Turn.OPEN, Turn.TOOL)
     if open_turn and quiet > limits.tool:

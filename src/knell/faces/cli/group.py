@@ -42,7 +42,7 @@ VERBS = {
     "restart": ("resume", "Start an agent again, in a fresh run."),
     "fork": ("resume", "Start another agent that goes on from an agent's conversation."),
     "team": ("teams", "Manage teams: their leader and their members."),
-    "task": ("teams", "Manage the tasks of teams: add, claim, complete."),
+    "task": ("teams", "Manage the tasks of teams: add, claim, done."),
     "send": ("messages", "Send a message to agents, or to all members of a team."),
     "inbox": ("messages", "Read the unread messages of an agent."),
     "fleet": ("fleet", "Make or join a fleet of hosts, and show its state."),

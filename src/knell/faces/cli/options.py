@@ -29,10 +29,21 @@ def text(*names: str, help: str, **more: Any) -> Callable[[F], F]:
     return click.option(*names, default="", help=help, **more)
 
 
+class NumberOption(click.Option):
+    """Its help tells in words which numbers it takes; click writes 0<=x<=9."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        extra = super().get_help_extra(ctx)
+        if isinstance(self.type, click.IntRange):
+            least, most = self.type.min, self.type.max
+            extra["range"] = f"{least} or more" if most is None else f"{least} to {most}"
+        return extra
+
+
 def number(*names: str, least: int, most: int | None = None, **more: Any) -> Callable[[F], F]:
     """A whole number; the help shows its default."""
     more = {"metavar": "N", "show_default": True, **more}
-    return click.option(*names, type=click.IntRange(least, most), **more)
+    return click.option(*names, type=click.IntRange(least, most), cls=NumberOption, **more)
 
 
 def port(default: int, help: str) -> Callable[[F], F]:
@@ -126,6 +137,15 @@ class CommandGroup(click.Group):
 
     command_class = Verb
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None:
+            known = self.list_commands(ctx)
+            why = f"there is no {ctx.command_path} {args[0]}"
+            raise BadRequest(why, f"one of: {', '.join(known)}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         told = {name: one.get_short_help_str(limit=1000) for name, one in self.commands.items()}
         with formatter.section("Commands"):
@@ -212,8 +232,8 @@ spawn_options = together(  # what `run` and `spawn` have in common
         "--restart", is_flag=True, flag_value=MOST, default=0, type=int,
         help=f"Let knell watch start it again after an unplanned end, {MOST} times in a row.",
     ),
-    click.option(
-        "--max-restarts", "restart", type=click.IntRange(0, 1000), metavar="N",
+    number(
+        "--max-restarts", "restart", least=0, most=1000, show_default=False,
         help="Like --restart, but N times in a row.",
     ),
     text(

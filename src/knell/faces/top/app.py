@@ -16,7 +16,7 @@ from knell.faces.far import deeds as far_deeds
 from knell.faces.far.look import FarLook
 from knell.faces.text.terminal import printable
 from knell.faces.top import pages
-from knell.faces.top.appearance import CSS, HELP
+from knell.faces.top.appearance import CSS, help_lines
 from knell.faces.top.board import Board
 from knell.faces.top.feed import Feed, TopScene, local_targets
 from knell.faces.top.hosts import FleetRows
@@ -179,7 +179,7 @@ class TopApp(App[None]):
     # -- pages --------------------------------------------------------------------------------
 
     def action_help(self) -> None:
-        self.push_screen(Page("keys", HELP.splitlines()))
+        self.push_screen(Page("keys", help_lines(self.size.width)))
 
     def action_page(self, key: str) -> None:
         title, lines = pages.PAGES[key]

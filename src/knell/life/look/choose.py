@@ -52,13 +52,19 @@ def last_ended(world: World) -> list[str]:
     for event in reversed(world.store.events.read(0, "", READ)):
         if batch and not _belongs(event, batch[-1]):
             break
-        if batch or (event.type == CLAIMED and event.data.get("by") != "watch"):
+        if batch or _is_asked_for(event):
             batch.append(event)
     if not batch:
         why = "no kill or stop is on record"
         raise Refused(why, "name an agent: knell list --ended", code=Code.NEVER_ENDED)
     newest = [world.store.runs.newest_of(event.agent) for event in reversed(batch)]
     return [run.agent for run in newest if run and not run.live]
+
+
+def _is_asked_for(event: Event) -> bool:
+    """Not by the watch, and not because a start came to nothing."""
+    by, reason = event.data.get("by"), event.data.get("reason")
+    return event.type == CLAIMED and by != "watch" and reason != "not_started"
 
 
 def _belongs(event: Event, before: Event) -> bool:

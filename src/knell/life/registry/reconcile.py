@@ -60,13 +60,18 @@ def monitor(
     """What drifted, once or again and again; what was told before is not told again."""
     asked, hint = INTERVAL if interval is None else interval, "give it in seconds, for example 30"
     pause = checked_seconds("an interval", asked, INTERVALS, hint)
+    return _looks(world, None if once else pause, dry_run=dry_run)
+
+
+def _looks(world: World, pause: float | None, *, dry_run: bool) -> Iterator[list[Drift]]:
+    """One look, or another after each pause."""
     told: list[Drift] = []
     while True:
         found = reconcile(world, dry_run=dry_run)
         fresh = [drift for drift in found if drift not in told]
-        if fresh or once:
+        if fresh or pause is None:
             yield fresh
-        if once:
+        if pause is None:
             return
         told = found
         world.wait([], pause)

@@ -39,9 +39,7 @@ class ListCommand(click.Command):
 @options.any_targets
 @options.flag("--all", "-a", "with_ended", help="Also agents that have ended.")
 @options.flag("--stalled", help="Only those that have stalled; looks at each now.")
-@click.option(
-    "--ended", type=click.IntRange(0), metavar="[N]", help="Only ended ones: the last N, or all."
-)
+@options.number("--ended", least=0, metavar="[N]", help="Only ended ones: the last N, or all.")
 @options.choice("--sort", words=tuple(ORDERS), help="The order; default: oldest first.")
 @options.text(
     "--format", "form", metavar="TEXT",

@@ -135,7 +135,8 @@ def look(knell: Knell, *, purge: bool) -> Traces:
     shot = knell.snapshot(look=False)
     home = os.path.expanduser("~")
     unit = knell.watch_service(install=False, dry_run=True).path
-    pages = glob(f"{escape(home)}/.local/share/man/man1/knell*.1")
+    pages = sorted(glob(f"{escape(home)}/.local/share/man/man1/knell*.1"))
+    packaged = _files_of_package()
     files = [path for name in COMPLETION if _mentions(path := os.path.join(home, name))]
     own = [path for name in SHELLS if _mentions(path := os.path.join(home, name))]
     state = [path for name in STATE for path in glob(f"{escape(shot.home)}/{name}")]
@@ -144,7 +145,7 @@ def look(knell: Knell, *, purge: bool) -> Traces:
         unit=unit if os.path.lexists(unit) else "",
         hooks=_would_go(knell.hooks.uninstall, "program"),
         skills=_would_go(knell.skills.uninstall, "path"),
-        files=tuple(path for path in (*files, *pages) if not _is_of_package(path)),
+        files=tuple(one for one in (*files, *pages) if os.path.realpath(one) not in packaged),
         by_hand=tuple(own),
         state=tuple(sorted(state)) if purge else (),
     )
@@ -160,15 +161,14 @@ def _would_go(
         return ()
 
 
-def _is_of_package(path: str) -> bool:
-    """What pip, pipx or uv put there goes with the package."""
+def _files_of_package() -> set[str]:
+    """What pip, pipx or uv put there, which goes with the package."""
     from importlib.metadata import PackageNotFoundError, files
 
     try:
-        own = {os.path.realpath(str(file.locate())) for file in files("knell") or ()}
+        return {os.path.realpath(str(file.locate())) for file in files("knell") or ()}
     except PackageNotFoundError:
-        return False
-    return os.path.realpath(path) in own
+        return set()
 
 
 def remove(knell: Knell, found: Traces) -> int:

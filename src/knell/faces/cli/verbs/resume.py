@@ -23,6 +23,7 @@ RESUMED = {
     "restarted": "started again",
 }
 ENDED = "knell list --ended shows what can be resumed"
+ALL_BACK = "nothing to resume: all that the last kill or stop ended runs again"
 
 
 @options.verb("resume")
@@ -60,6 +61,8 @@ def resume(*, last: bool, registry: str, **given: Any) -> Exit:
         raise BadRequest("name one agent or group, or write --last", ENDED)
     if last or started.is_group(name):
         names = knell.last_ended() if last else knell.ended_agents(name)
+        if not names:
+            output.print_error(ALL_BACK)
         return started.start_each(
             names, lambda one: resume_one(knell, {**given, "name": one}, here=False, asks=False)[:2]
         )

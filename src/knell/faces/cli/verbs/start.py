@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 HELD = "a cgroup holds whatever it starts from now on"
 NOT_HELD = "no cgroup can be made for it here, so a daemon that it starts may escape"
+KINDS_ARE = "knell spawn --help names the kinds; knell spawn -- COMMAND ARGS… starts any program"
 WORDS_LAST = {"allow_interspersed_args": False}  # everything after KIND goes to the program
 
 
@@ -84,7 +85,7 @@ def spawn(words: tuple[str, ...], *, count: int, **given: Any) -> int | None:
     if not 1 <= count <= 1000:  # noqa: PLR2004 - a typing error, not a fleet
         raise BadRequest(f"--count {count} is not between 1 and 1000", "for example --count 3")
     name, worktree = given.pop("name"), given.pop("worktree")
-    wish = spawn_arguments(knell.kinds, words, given)
+    wish = spawn_arguments(knell.kinds, words, given, host=host)
     if host:
         from knell.faces.cli.far import spawn_far
 
@@ -162,9 +163,11 @@ def adopt(**given: Any) -> None:
 
 
 def spawn_arguments(
-    kinds: "Kinds", words: tuple[str, ...], options: dict[str, Any]
+    kinds: "Kinds", words: tuple[str, ...], options: dict[str, Any], *, host: str = ""
 ) -> dict[str, Any]:
-    """KIND ARGS…, or -- COMMAND ARGS…, with the options, as the API's `spawn` takes them."""
+    """KIND ARGS…, or -- COMMAND ARGS…, with the options, as the API's `spawn` takes them.
+
+    `host`: the other host that starts it, which may have other programs."""
     from knell.core.ladder import checked_wait
 
     if not words:
@@ -176,7 +179,8 @@ def spawn_arguments(
     words = words[1:] if plain else words
     known = words[0] != "command" and kinds.has(words[0], offered=not plain)
     if not known and not plain:
-        _check_spelling(kinds, words[0])
+        own_path = any(one.startswith("PATH=") for one in options.get("env", ()))
+        _check_spelling(kinds, words[0], is_on_path=not host and not own_path)
     if known and words[1:2] == ("--",):
         words = (words[0], *words[2:])
     env = tuple(_assignment(text) for text in options.pop("env", ()))
@@ -186,15 +190,19 @@ def spawn_arguments(
     return {**options, "kind": kind, "args": words[1:] if known else words, "env": dict(env)}
 
 
-def _check_spelling(kinds: "Kinds", word: str) -> None:
-    """Refuses a misspelt kind, which would be started as a command and fail."""
+def _check_spelling(kinds: "Kinds", word: str, *, is_on_path: bool) -> None:
+    """Refuses a misspelt kind or program, which would be started as a command and fail.
+
+    `is_on_path`: a program must be on the PATH of this process, if its path is not given."""
     import difflib
     import shutil
 
     close = difflib.get_close_matches(word, kinds.names(), 1)
-    if close and close != [word] and not shutil.which(word):
+    if close == [word] or shutil.which(word):
+        return
+    if close or (is_on_path and "/" not in word):
         why = f"'{word}' is no kind of agent, and no program of that name is on PATH"
-        raise BadRequest(why, f"did you mean {close[0]}?")
+        raise BadRequest(why, f"did you mean {close[0]}?" if close else KINDS_ARE)
 
 
 def check_order(kinds: "Kinds", words: tuple[str, ...], own: set[str]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from knell.api.results import Round
 
 FOREVER = "watching every {:g} s; stalled agents: {}; Ctrl-C ends the watch and nothing else"
+COMPARING = "comparing again and again; Ctrl-C ends the monitor and nothing else"
 NO_DRIFT = "no drift: registry file, store and machine agree"
 
 
@@ -129,7 +130,10 @@ def monitor(*, once: bool, interval: float | None, registry: str, dry_run: bool)
     knell monitor --once --dry-run
     """
     knell = Knell(registry=registry)
-    for drifts in knell.monitor(once=once, interval=interval, dry_run=dry_run):
+    looks = knell.monitor(once=once, interval=interval, dry_run=dry_run)
+    if not once:
+        output.print_error(COMPARING)
+    for drifts in looks:
         document = {"drift": [tables.drift_json(drift) for drift in drifts]}
         output.print_result(document, "\n".join(map(tables.drift_line, drifts)))
         if once and not drifts:
