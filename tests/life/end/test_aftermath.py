@@ -67,6 +67,16 @@ open({told!r} + "~", "w").write(str(again.pid))
 os.rename({told!r} + "~", {told!r})
 again.wait()
 """
+# The agent's program: told to, it ends itself.
+LEAVES = """
+def leave(*_):
+    import subprocess
+    subprocess.Popen([sys.executable, "-m", "knell", "stop"])
+
+signal.signal(signal.SIGUSR1, leave)
+while True:
+    signal.pause()
+"""
 AGAIN = "#!{python} -S\nimport signal\nsignal.alarm(600)\nsignal.pause()\n"
 ROWS = """\
 tmux_sessions:
@@ -90,7 +100,8 @@ class Stage:
         self.registry.write_text(ROWS)
         self.daemon = self.bin / "wren-daemon"
         again = house.root / "again" / "wren"
-        write_program(self.bin / "wren", OPENCODE.format(python=sys.executable))
+        wren = OPENCODE.format(python=sys.executable).replace("signal.pause()\n", LEAVES)
+        write_program(self.bin / "wren", wren)
         write_program(again, AGAIN.format(python=sys.executable))
         told = {"again": str(again), "told": str(self.revived)}
         write_program(self.daemon, DAEMON.format(python=sys.executable, **told))
@@ -217,6 +228,20 @@ def by_session(stage: Stage, name: str) -> None:
     stage.tell("stop", "--session", name, cwd=stage.project)
 
 
+def by_itself(stage: Stage, name: str) -> None:
+    """It says `knell stop`. Its keeper ends that command with everything else of the agent."""
+    run = stage.run_of(name)
+    assert run.process
+    os.kill(run.process.pid, signal.SIGUSR1)
+
+    def over() -> bool:
+        stage.house.knell.list()
+        return not stage.run_of(name).live
+
+    eventually(over)
+    stage.tell("watch", "--once")
+
+
 def by_overdue_answer(stage: Stage, name: str) -> None:
     """It was asked to leave, and its time to answer is over."""
     stage.tell("ask", name, "--deadline", "0.1")
@@ -264,6 +289,7 @@ CALLERS: dict[str, Deed] = {
     "restart": lambda stage, name: stage.tell("restart", name),
     "failed start": by_failed_start,
     "session": by_session,
+    "itself": by_itself,
     "overdue": by_overdue_answer,
     "finished": by_whoever_finishes,
 }
@@ -273,7 +299,7 @@ STALLED = ("stalled", "watch", "kill_stalled")
 THROUGH = {
     "backends/join.py": ("kill",),  # ends the server itself, which is no agent: the step `reap`
     "end/kill.py": ("kill", "dissolve", "json kill", "restart"),
-    "end/stop.py": ("stop", "delete", "stop-agent", "session"),
+    "end/stop.py": ("stop", "delete", "stop-agent", "session", "itself"),
     "orchestrator/kill_stalled_agent.py": ("json kill", "kill_stalled"),
     "start/confirm.py": ("failed start",),
     "teams/ask.py": ("kill-agent", "approval", "overdue"),
@@ -288,12 +314,15 @@ STEPS = ("row", "part", "reap", "revival", "cleanup", "tasks", "restart", "forgo
 UNASKED = "unasked"  # the caller has no way to ask for it
 WANTED = "wanted"  # an agent that stalled was not meant to be gone: it may come back
 ITSELF = "itself"  # the caller starts it again
+DEAD = "dead"  # the caller ends with the agent, and only a look takes the end in: decision 0018
 CLEANS = ("kill", "stalled", "kill_stalled", "json kill", "dissolve")
 EXCEPT = {
     **{(one, "cleanup"): UNASKED for one in CALLERS if one not in CLEANS},
     **{(one, "team"): UNASKED for one in CALLERS if one != "dissolve"},
     **{(one, step): WANTED for one in STALLED for step in ("restart", "forgotten")},
     ("restart", "restart"): ITSELF,
+    ("itself", "part"): DEAD,
+    ("itself", "revival"): DEAD,
 }
 
 
