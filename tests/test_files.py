@@ -95,11 +95,11 @@ def test_what_is_read_only_is_not_replaced_even_by_root(tmp_path: Path, which: s
     path = file if which == "file" else tmp_path
     path.chmod(0o500 if which == "directory" else 0o400)
     try:
-        with pytest.raises(PermissionError, match=f"the {which} is read-only"):
+        with pytest.raises(files.ReadOnly, match=f"the {which} is read-only") as refused:
             files.replace(str(file), b"old", b"new")
     finally:
         path.chmod(0o700)
-    assert file.read_bytes() == b"old"
+    assert (refused.value.path, file.read_bytes()) == (str(path), b"old")
 
 
 def test_a_line_is_appended_whole_behind_one_that_a_crash_cut_short(tmp_path: Path) -> None:

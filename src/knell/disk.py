@@ -251,7 +251,8 @@ def _files(path: str) -> "Generator[ModuleType]":
         raise FileFailed(f"{error.strerror}; it was left alone", "try again") from error
     except OSError as error:
         where = f" ({error.filename})" if error.filename not in {None, path} else ""
-        hint = f"chmod u+w {path}, then try again" if "read-only" in str(error.strerror) else ""
+        closed = error.path if isinstance(error, files.ReadOnly) else ""
+        hint = f"chmod u+w {closed}, then try again" if closed else ""
         raise FileFailed(f"{error.strerror}{where}", hint) from error
 
 

@@ -21,6 +21,14 @@ class FileChanged(OSError):
     """The file is no longer what the caller read; it was left alone."""
 
 
+class ReadOnly(PermissionError):
+    """All write bits of the file, or of its directory, were taken away: `path` is which."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(errno.EACCES, f"Permission denied: the {what} is read-only")
+        self.path = path
+
+
 class StillLocked(OSError):
     """Another process kept the lock for longer than PATIENCE."""
 
@@ -122,7 +130,7 @@ def refuse_read_only(path: str) -> None:
         except FileNotFoundError:
             continue
         if not mode & 0o222:
-            raise PermissionError(errno.EACCES, f"Permission denied: the {what} is read-only")
+            raise ReadOnly(one, what)
         if not os.access(one, os.W_OK):
             raise PermissionError(errno.EACCES, f"Permission denied: the {what} is another user's")
 

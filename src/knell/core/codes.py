@@ -169,6 +169,20 @@ class Code(str):
     KEY_NOT_TRUSTED = _Meaning("The host does not obey the key that signed the order.")
     RUN_OVER = _Meaning("The run that was meant has ended; its successor was left alone.")
 
+    # -- servers: the page in a browser, and MCP over HTTP ------------------------------------
+    BAD_METHOD = _Meaning("The server looks by GET and acts by POST; it takes nothing else.")
+    CUT_SHORT = _Meaning("The request ended before its body did.")
+    FOREIGN_ORIGIN = _Meaning("A page of another site may not ask this server.")
+    NO_SESSION = _Meaning("The browser has no session: open the address that knell web printed.")
+    NOT_FOUND = _Meaning("The server has nothing at that path.")
+    NOT_JSON = _Meaning("The body of the request is not JSON.")
+    PLAN_CHANGED = _Meaning("The agents are no longer as the question showed them.")
+    READ_ONLY = _Meaning("The server was started to look only.")
+    TOO_LARGE = _Meaning("The body of the request is too large.")
+    TOO_MANY_REQUESTS = _Meaning("Too many requests are open already.")
+    TOO_SLOW = _Meaning("The body of the request did not come in time.")
+    UNKNOWN_HOST = _Meaning("The server does not answer to that name.")
+
     OTHER = _Meaning("A code that this version of knell does not know.")
 
 

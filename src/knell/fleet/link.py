@@ -231,7 +231,7 @@ class Link:
                 if not is_poison(error):
                     raise
                 why = f"the answer cannot be stored ({error}); it is on the host"
-                said = {"error": {"code": "other", "message": why, "hint": ""}}
+                said = {"error": {"code": Code.OTHER, "message": why, "hint": ""}}
                 self._finish(wire, one._replace(answer=said))
             del self.unsaid[id]
 

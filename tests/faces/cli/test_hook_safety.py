@@ -41,8 +41,13 @@ def test_a_read_only_file_is_left_alone(house: House, settings: Path) -> None:
     settings.chmod(0o444)
     done = house.run("hooks", "install", "claude")
     assert (done.returncode, "read-only" in done.stderr) == (1, True)
+    assert f"chmod u+w {settings}, then" in done.stderr
     assert (settings.read_bytes(), litter(settings)) == (ODD, [])
     settings.chmod(0o644)
+    settings.parent.chmod(0o555)
+    done = house.run("hooks", "install", "claude")
+    assert f"chmod u+w {settings.parent}, then" in done.stderr
+    settings.parent.chmod(0o755)
     house.run("hooks", "install", "claude")
     settings.chmod(0o444)
     assert house.run("hooks", "uninstall", "claude").returncode == 1

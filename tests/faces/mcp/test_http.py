@@ -99,7 +99,7 @@ def test_without_a_token_nobody_gets_in(house: House, address: str) -> None:
     for number, header in enumerate(headers, 1):
         given = {"Authorization": header} if header else {}
         status, text = post(address, **given)
-        assert status == 401, header
+        assert (status, json.loads(text)["code"]) == (401, "caller_unproven"), header
         assert "list-agents" not in text, header
         assert [one["by"] for one in refusals(house)] == ["unknown via mcp"] * number, header
 

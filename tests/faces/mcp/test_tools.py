@@ -42,7 +42,10 @@ def test_nobody_may_do_nothing_and_each_no_is_on_record(house: House) -> None:
     with plain_desk(house) as nobody:
         for tool in TOOLS.values():
             given = {f.name: needed[f.name] for f in tool.fields if f.name in needed}
-            assert nobody.call(tool.name, **given)["success"] is False
+            refused = nobody.call(tool.name, **given)
+            assert refused["success"] is False
+            if tool.failed is None:  # else the contract says which keys there are
+                assert (refused["code"], bool(refused["error"])) == ("caller_unproven", True)
         assert nobody.whole("resources") == {"raised": "it is not known who calls"}
         assert nobody.whole("read", uri="knell://receipt/luna")["raised"]
     assert is_live(house, "luna")
@@ -87,7 +90,8 @@ def test_a_command_needs_words_and_a_kind_a_name(house: House) -> None:
     quiet = Desk(house, "bob")
     assert "args" in quiet.call("spawn-agent", kind="command")["hint"]
     assert ", claude, " in quiet.call("spawn-agent", kind="emacs")["hint"]
-    assert "args" in quiet.call("spawn-agent", kind="command", args=["a", 1])["error"]
+    told = quiet.call("spawn-agent", kind="command", args=["a", 1])
+    assert ("args" in told["error"], told["code"]) == (True, "bad_parameter")
     told = quiet.call("spawn-agent", kind="command", args=SLEEP, name="../../etc")
     assert "is not usable" in told["error"]
 
@@ -101,7 +105,9 @@ def test_strangers_and_ancestors_are_not_stopped_or_resumed(house: House) -> Non
     for tool in ("stop-agent", "resume-agent"):
         told = bob.call(tool, agentId="stranger")
         assert told["error"] == "'bob' neither started 'stranger' nor leads its team"
-    assert bob.call("stop-agent", agentId="nobody")["error"] == "Agent 'nobody' not found"
+    nobody = bob.call("stop-agent", agentId="nobody")
+    assert nobody["error"] == "Agent 'nobody' not found"
+    assert nobody["code"] == "agent_not_found"
     assert is_live(house, "stranger")
     assert len(refusals(house)) == 2
 

@@ -5,9 +5,11 @@ directory and a vendor's supervisor that starts her again. The caller ends her, 
 then the last user of the server. A cell is "caller x step"; a cell that cannot be has one word.
 """
 
+import ast
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -28,6 +30,7 @@ from knell.faces.mcp.callers import ServerOptions, ToolCaller
 from knell.faces.mcp.tools.call import carry_out
 from knell.faces.mcp.tools.end import KILL, STOP
 from knell.faces.mcp.tools.tool import Tool
+from knell.life.end import engine
 from knell.life.start.confirm import call_off_start
 from knell.life.watch.signs.collect import CALM
 from knell.start_end_steps import AFTERMATH, RoomSteps
@@ -64,6 +67,16 @@ open({told!r} + "~", "w").write(str(again.pid))
 os.rename({told!r} + "~", {told!r})
 again.wait()
 """
+# The agent's program: told to, it ends itself.
+LEAVES = """
+def leave(*_):
+    import subprocess
+    subprocess.Popen([sys.executable, "-m", "knell", "stop"])
+
+signal.signal(signal.SIGUSR1, leave)
+while True:
+    signal.pause()
+"""
 AGAIN = "#!{python} -S\nimport signal\nsignal.alarm(600)\nsignal.pause()\n"
 ROWS = """\
 tmux_sessions:
@@ -87,7 +100,8 @@ class Stage:
         self.registry.write_text(ROWS)
         self.daemon = self.bin / "wren-daemon"
         again = house.root / "again" / "wren"
-        write_program(self.bin / "wren", OPENCODE.format(python=sys.executable))
+        wren = OPENCODE.format(python=sys.executable).replace("signal.pause()\n", LEAVES)
+        write_program(self.bin / "wren", wren)
         write_program(again, AGAIN.format(python=sys.executable))
         told = {"again": str(again), "told": str(self.revived)}
         write_program(self.daemon, DAEMON.format(python=sys.executable, **told))
@@ -136,9 +150,9 @@ class Stage:
     def server(self) -> int:
         return int((self.lab / "born").read_text().split()[0])
 
-    def tell(self, *words: str) -> None:
+    def tell(self, *words: str, **options: Any) -> None:
         """`knell WORDS`, which succeeds."""
-        done = self.house.run(*words)
+        done = self.house.run(*words, **options)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         self.said += done.stdout
 
@@ -210,6 +224,52 @@ def by_failed_start(stage: Stage, name: str) -> None:
     call_off_start(stage.house.knell.world, stage.run_of(name), "its keeper did not report in time")
 
 
+def by_session(stage: Stage, name: str) -> None:
+    stage.tell("stop", "--session", name, cwd=stage.project)
+
+
+def by_itself(stage: Stage, name: str) -> None:
+    """It says `knell stop`. Its keeper ends that command with everything else of the agent."""
+    run = stage.run_of(name)
+    assert run.process
+    os.kill(run.process.pid, signal.SIGUSR1)
+
+    def over() -> bool:
+        stage.house.knell.list()
+        return not stage.run_of(name).live
+
+    eventually(over)
+    stage.tell("watch", "--once")
+
+
+def by_overdue_answer(stage: Stage, name: str) -> None:
+    """It was asked to leave, and its time to answer is over."""
+    stage.tell("ask", name, "--deadline", "0.1")
+
+    def ended() -> bool:
+        stage.tell("watch", "--once")
+        return not stage.run_of(name).live
+
+    eventually(ended)
+
+
+def by_whoever_finishes(stage: Stage, name: str) -> None:
+    """The process that claimed the ending has died; the watch finishes it."""
+    argv = [sys.executable, "-c", CLAIMS, stage.run_of(name).id]
+    subprocess.run(argv, env=stage.house.env, check=True, timeout=300)
+    stage.tell("watch", "--once")
+
+
+CLAIMS = """
+import sys
+from knell import Knell
+from knell.core.ports.ending_store import ClaimRequest
+from knell.core.run import Ending, Outcome
+world = Knell()._world
+ending = Ending(Outcome.KILLED, "operator", "killed", "left")
+world.store.endings.claim([ClaimRequest(sys.argv[1], ending)], world.processes.me())
+"""
+
 Deed = Callable[[Stage, str], None]
 CALLERS: dict[str, Deed] = {
     "kill": lambda stage, name: stage.tell("kill", name, "--cleanup"),
@@ -228,8 +288,24 @@ CALLERS: dict[str, Deed] = {
     "dissolve": lambda stage, name: stage.tell("kill", name, "--dissolve", "--cleanup"),
     "restart": lambda stage, name: stage.tell("restart", name),
     "failed start": by_failed_start,
+    "session": by_session,
+    "itself": by_itself,
+    "overdue": by_overdue_answer,
+    "finished": by_whoever_finishes,
 }
 STALLED = ("stalled", "watch", "kill_stalled")
+
+# Every file of life that ends runs by the engine, and the callers above that come through it.
+THROUGH = {
+    "backends/join.py": ("kill",),  # ends the server itself, which is no agent: the step `reap`
+    "end/kill.py": ("kill", "dissolve", "json kill", "restart"),
+    "end/stop.py": ("stop", "delete", "stop-agent", "session", "itself"),
+    "orchestrator/kill_stalled_agent.py": ("json kill", "kill_stalled"),
+    "start/confirm.py": ("failed start",),
+    "teams/ask.py": ("kill-agent", "approval", "overdue"),
+    "watch/loop.py": ("finished",),
+    "watch/stalled.py": ("stalled", "watch"),
+}
 STEPS = ("row", "part", "reap", "revival", "cleanup", "tasks", "restart", "forgotten", "team")
 
 
@@ -238,12 +314,15 @@ STEPS = ("row", "part", "reap", "revival", "cleanup", "tasks", "restart", "forgo
 UNASKED = "unasked"  # the caller has no way to ask for it
 WANTED = "wanted"  # an agent that stalled was not meant to be gone: it may come back
 ITSELF = "itself"  # the caller starts it again
+DEAD = "dead"  # the caller ends with the agent, and only a look takes the end in: decision 0018
 CLEANS = ("kill", "stalled", "kill_stalled", "json kill", "dissolve")
 EXCEPT = {
     **{(one, "cleanup"): UNASKED for one in CALLERS if one not in CLEANS},
     **{(one, "team"): UNASKED for one in CALLERS if one != "dissolve"},
     **{(one, step): WANTED for one in STALLED for step in ("restart", "forgotten")},
     ("restart", "restart"): ITSELF,
+    ("itself", "part"): DEAD,
+    ("itself", "revival"): DEAD,
 }
 
 
@@ -276,11 +355,13 @@ def play(stage: Stage, deed: Deed) -> Seen:
     with house.process(*words, stdout=-1) as daemon:
         assert daemon.stdout
         assert daemon.stdout.readline()
-        deed(stage, "luna")
-        eventually(stage.revived.exists)
-        again = int(stage.revived.read_text())
-        revived = alive(again)
-        daemon.kill()
+        try:
+            deed(stage, "luna")
+            eventually(stage.revived.exists)
+            again = int(stage.revived.read_text())
+            revived = alive(again)
+        finally:
+            daemon.kill()
     if revived:
         os.kill(again, signal.SIGKILL)
     assert not alive(luna.process.pid)
@@ -341,6 +422,25 @@ def test_every_caller_gets_every_step(
         for step in STEPS
     }
     assert found == cells
+
+
+def enders() -> set[str]:
+    """The files of life that import the engine's `end`."""
+    life = Path(engine.__file__).parent.parent
+    return {
+        path.relative_to(life).as_posix()
+        for path in life.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == engine.__name__
+        and "end" in {alias.name for alias in node.names}
+    }
+
+
+def test_no_caller_of_the_engine_is_left_out() -> None:
+    """Whoever ends runs in a new place adds a caller above; nobody else ends processes of runs"""
+    assert enders() == set(THROUGH)
+    assert {caller for callers in THROUGH.values() for caller in callers} <= set(CALLERS)
 
 
 # -- the test can fail -----------------------------------------------------------------------------

@@ -81,3 +81,49 @@ def test_the_rule_bites(source: str) -> None:
 
 def test_a_docstring_may_name_what_it_explains() -> None:
     assert list(linux_only('def look():\n    """/proc/PID/stat is read."""\n')) == []
+
+
+# -- both layers ---------------------------------------------------------------------------------
+
+LAYERS = {"system": ("linux.py", "portable.py"), "use": ("linux_use.py", "portable_use.py")}
+
+
+def defined(source: str) -> set[str]:
+    """What a module has by name at its top."""
+    found: set[str] = set()
+    for node in ast.parse(source).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Assign(targets=targets):
+                names = [one for target in targets for one in ast.walk(target)]
+                found |= {one.id for one in names if isinstance(one, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                found.add(name)
+            case ast.ImportFrom(names=names):
+                found |= {one.asname or one.name for one in names}
+    return found
+
+
+def asked(layer: str) -> set[str]:
+    """What the rest of `processes` asks of the layer."""
+    return {
+        node.attr
+        for path in (SRC / "processes").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == layer
+    }
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_both_layers_have_what_is_asked_of_them(layer: str) -> None:
+    """A type checker sees one of the two only: for it the layer is Linux's"""
+    wanted = asked(layer)
+    assert len(wanted) > 10
+    missing = {
+        name: wanted - defined((SRC / "processes" / "os" / name).read_text())
+        for name in LAYERS[layer]
+    }
+    assert missing == {name: set() for name in LAYERS[layer]}

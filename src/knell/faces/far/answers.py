@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SHORT = 8  # characters of an order's id
 UNREADABLE = "its answer cannot be read"
+CLOSED = {"expired": Code.ORDER_EXPIRED, "cancelled": Code.ORDER_CANCELLED}  # by its state
 
 
 class FarEnding(NamedTuple):
@@ -42,8 +43,8 @@ def gathered(answers: "Iterable[FarAnswer]") -> FarEnding:
             for part in one.order.answer.get("targets", ()):
                 receipts += [(host, receipt_from_json(found)) for found in part["receipts"]]
         except (AttributeError, KeyError, TypeError, ValueError):  # answers are not signed
-            unreadable = {"code": "order_answered", "message": UNREADABLE, "hint": "", "exit": 1}
-            failed.append((host, unreadable))
+            code = Code.ORDER_UNREADABLE
+            failed.append((host, {"code": code, "message": UNREADABLE, "hint": "", "exit": 1}))
     return FarEnding(tuple(receipts), tuple(failed), tuple(pending))
 
 
@@ -53,7 +54,7 @@ def failure_of(order: "OrderView") -> dict[str, Any] | None:
     state, answer = order.state, order.answer
     if state == "done" and "error" not in answer:
         return None
-    usual = {"code": f"order_{state}", "message": f"the order is {state}", "hint": ""}
+    usual = {"code": CLOSED.get(state, Code.OTHER), "message": f"the order is {state}", "hint": ""}
     return usual | dict(answer.get("error", {})) | {"exit": answer.get("exit", 1)}
 
 

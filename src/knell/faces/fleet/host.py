@@ -13,6 +13,7 @@ from typing import Any
 
 from knell.api import Knell
 from knell.core.authority import Caller
+from knell.core.codes import Code
 from knell.core.errors import KnellError
 from knell.core.fleet.order import FleetOrder, OrderRefusal
 from knell.core.ports.fleet import Beginning, FarClaim, Finished
@@ -107,7 +108,8 @@ class ThisHost:
                     over = carry_out(asking, order)
                 mine.fleet.store.close_order(order.id, "", over.state, over.answer)
             except Exception as error:  # noqa: BLE001 - an order without an answer would wait for ever
-                said = {"code": "other", "message": f"it failed on the host: {error}", "hint": ""}
+                why = f"it failed on the host: {error}"
+                said = {"code": Code.OTHER, "message": why, "hint": ""}
                 over = Finished(order.id, "refused", {"error": said, "exit": 1})
                 with suppress(KnellError):
                     mine.fleet.store.close_order(order.id, "", over.state, over.answer)

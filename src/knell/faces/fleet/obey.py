@@ -143,7 +143,7 @@ def _spawn(knell: Knell, order: FleetOrder) -> Answer:
         return _started(knell, name)
     given: dict[str, Any] = {**order.options, "name": name}
     _, _, warnings = knell.spawn(**given)
-    return _started(knell, name) | {"warnings": [one.text for one in warnings]}
+    return _started(knell, name) | {"warnings": [one._asdict() for one in warnings]}
 
 
 def _start_again(knell: Knell, order: FleetOrder) -> Answer:

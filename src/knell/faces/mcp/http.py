@@ -153,11 +153,15 @@ class RequestGuard:
             token = bearer(headers)
             holder = await self._work.run(lambda _: self._holder(token))
         if holder is None:
-            refusal = trouble or error_answer(401, UNPROVEN, {"www-authenticate": "Bearer"})
+            refusal = trouble or error_answer(
+                401, Code.CALLER_UNPROVEN, UNPROVEN, {"www-authenticate": "Bearer"}
+            )
             await refusal(scope, receive, send)
             return
         if self._open[holder.run] >= MOST_OPEN:
-            refusal = error_answer(429, f"{MOST_OPEN} requests of '{holder.agent}' are open")
+            refusal = error_answer(
+                429, Code.TOO_MANY_REQUESTS, f"{MOST_OPEN} requests of '{holder.agent}' are open"
+            )
             await refusal(scope, receive, send)
             return
         self._open[holder.run] += 1
@@ -169,11 +173,15 @@ class RequestGuard:
 
     def _strange(self, scope: Scope, headers: dict[str, str]) -> JSONResponse | None:
         if headers.get("host", "") not in self._allowed.allowed_hosts:
-            return error_answer(421, "this server does not answer to that name")
+            text = "this server does not answer to that name"
+            return error_answer(421, Code.UNKNOWN_HOST, text)
         origin = headers.get("origin", "")
         if origin and origin not in self._allowed.allowed_origins:
-            return error_answer(403, "requests from pages of another site are refused")
-        return None if scope["path"] == PATH else error_answer(404, f"the server is at {PATH}")
+            text = "requests from pages of another site are refused"
+            return error_answer(403, Code.FOREIGN_ORIGIN, text)
+        if scope["path"] == PATH:
+            return None
+        return error_answer(404, Code.NOT_FOUND, f"the server is at {PATH}")
 
     def _holder(self, token: str) -> Caller | None:
         """Only digests are compared, so that the time of an answer does not help to guess."""
@@ -186,5 +194,7 @@ class RequestGuard:
         return holder
 
 
-def error_answer(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": text}, status, headers)
+def error_answer(
+    status: int, code: Code, text: str, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    return JSONResponse({"error": text, "code": code}, status, headers)

@@ -81,7 +81,7 @@ class WebApp:
         path = request.path_params["path"] or "index.html"
         found = self._pages.get(path)
         if found is None:
-            return error_answer(404, "not_found", f"there is no {path!r:.80} here")
+            return error_answer(404, Code.NOT_FOUND, f"there is no {path!r:.80} here")
         content, kind = found
         return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
 
@@ -109,7 +109,8 @@ class WebApp:
 
     async def fleet(self, _: Request) -> Response:
         if self.far is None:
-            return error_answer(404, "not_found", "this server shows one host: knell web --fleet")
+            text = "this server shows one host: knell web --fleet"
+            return error_answer(404, Code.NOT_FOUND, text)
         return await self._answer(far.picture)
 
     async def ask_host(self, request: Request) -> Response:
@@ -130,7 +131,7 @@ class WebApp:
         last = request.headers.get("last-event-id", "")
         after = int(last) if endpoints.is_count(last) else after
         if self.streams.full:
-            return error_answer(503, "too_many_streams", "too many browsers look already")
+            return error_answer(503, Code.TOO_MANY_REQUESTS, "too many browsers look already")
         at_once = {"x-accel-buffering": "no"}  # a proxy passes each message on
         stream = self._stream(after)
         return StreamingResponse(stream, media_type="text/event-stream", headers=at_once)
@@ -189,7 +190,7 @@ class WebApp:
         secret = self.sessions.open(given["token"])
         if not secret:
             text = "this link was used before, or is of an older server"
-            return error_answer(401, "no_session", text)
+            return error_answer(401, Code.NO_SESSION, text)
         if given["script"]:
             return JSONResponse({"bearer": secret})
         answer = JSONResponse({"ok": True})
@@ -223,7 +224,7 @@ class WebApp:
         def done(knell: Knell, said: Said) -> Response:
             plan = acts.plan(knell, said, self.feed.scene, self.far)
             if not plan.names or plan.hash != said["plan"]:
-                told = {"code": "plan_changed", "message": "it is no longer as you were shown"}
+                told = {"code": Code.PLAN_CHANGED, "message": "it is no longer as you were shown"}
                 return JSONResponse({"error": told, **acts.plan_json(plan)}, 409)
             return JSONResponse(acts.act(knell, plan))
 
@@ -270,6 +271,6 @@ class WebApp:
             look.stop()
 
 
-def error_answer(status: int, code: str, text: str, hint: str = "") -> Response:
+def error_answer(status: int, code: Code, text: str, hint: str = "") -> Response:
     told = {"code": code, "message": text} | ({"hint": hint} if hint else {})
     return JSONResponse({"error": told}, status)

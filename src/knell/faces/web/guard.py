@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from starlette.responses import JSONResponse
 
+from knell.core.codes import Code
 from knell.faces.http_server import bearer, header_texts
 from knell.faces.web.options import WebNames
 from knell.faces.web.sessions import WebSessions
@@ -34,11 +35,11 @@ class HttpTrouble(NamedTuple):
     """A refusal as HTTP says it."""
 
     status: int
-    code: str
+    code: Code
     message: str
 
 
-FOREIGN = HttpTrouble(403, "foreign_origin", "a page of another site may not ask here")
+FOREIGN = HttpTrouble(403, Code.FOREIGN_ORIGIN, "a page of another site may not ask here")
 
 
 class WebGuard:
@@ -70,7 +71,7 @@ class WebGuard:
     def _strange(self, scope: Scope, headers: dict[str, str]) -> HttpTrouble | None:
         """What a page of another site, or a name that was bound to this address, gives away."""
         if headers.get("host", "").lower() not in self._names.hosts:
-            return HttpTrouble(421, "unknown_host", "this server does not answer to that name")
+            return HttpTrouble(421, Code.UNKNOWN_HOST, "this server does not answer to that name")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in self._names.origins:
             return FOREIGN
@@ -80,16 +81,16 @@ class WebGuard:
     def _refused(self, scope: Scope, headers: dict[str, str]) -> HttpTrouble | None:
         method, path = scope["method"], scope["path"]
         if method not in ("GET", "HEAD", "POST"):
-            return HttpTrouble(405, "bad_method", "GET looks, POST acts; there is nothing else")
+            return HttpTrouble(405, Code.BAD_METHOD, "GET looks, POST acts; there is nothing else")
         if method == "POST":
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
-                return HttpTrouble(415, "not_json", "a request's body must be application/json")
+                return HttpTrouble(415, Code.NOT_JSON, "a request's body must be application/json")
         if path == ENTRANCE or not path.startswith("/api/"):
             return None
         trouble = self._unknown(headers, writes=method == "POST")
         if trouble is None and method == "POST" and self._readonly and path not in ALWAYS:
-            return HttpTrouble(403, "read_only", "knell web was started with --readonly")
+            return HttpTrouble(403, Code.READ_ONLY, "knell web was started with --readonly")
         return trouble
 
     def _unknown(self, headers: dict[str, str], *, writes: bool) -> HttpTrouble | None:
@@ -97,7 +98,7 @@ class WebGuard:
         if self._sessions.knows(bearer(headers)):
             return None
         if not self._sessions.knows(self._cookie(headers)):
-            return HttpTrouble(401, "no_session", "open the address that knell web printed")
+            return HttpTrouble(401, Code.NO_SESSION, "open the address that knell web printed")
         return FOREIGN if writes and "origin" not in headers else None
 
     def _cookie(self, headers: dict[str, str]) -> str:
@@ -110,16 +111,16 @@ class WebGuard:
 
 async def whole_body(headers: dict[str, str], receive: Any) -> bytes | HttpTrouble:
     """The body, if it is small and comes in time."""
-    too_large = HttpTrouble(413, "too_large", f"a request's body has at most {LARGEST} bytes")
+    too_large = HttpTrouble(413, Code.TOO_LARGE, f"a request's body has at most {LARGEST} bytes")
     length = headers.get("content-length", "0")
     if not length.isascii() or not length.isdigit() or int(length[:20]) > LARGEST:
         return too_large
     try:
         body = await asyncio.wait_for(_read_body(receive), BODY_SECONDS)
     except TimeoutError:
-        return HttpTrouble(408, "too_slow", f"the body did not come within {BODY_SECONDS:g} s")
+        return HttpTrouble(408, Code.TOO_SLOW, f"the body did not come within {BODY_SECONDS:g} s")
     if body is None:
-        return HttpTrouble(400, "cut_short", "the request was cut short")
+        return HttpTrouble(400, Code.CUT_SHORT, "the request was cut short")
     return body if len(body) <= LARGEST else too_large
 
 

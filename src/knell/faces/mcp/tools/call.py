@@ -4,7 +4,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from knell.core.errors import KnellError
+from knell.core.codes import Code
+from knell.core.errors import KnellError, Refused
 from knell.core.inputs import checked
 from knell.faces.mcp import callers
 from knell.faces.mcp.callers import ServerOptions, ToolCaller
@@ -29,14 +30,14 @@ def carry_out(
         with callers.knell_for(options, caller.caller) as knell:
             if not caller.known and not tool.for_strangers:
                 knell.server.note_refusal(f"{tool.name}: {callers.UNKNOWN}", "mcp")
-                return failed(tool, given, callers.UNKNOWN, callers.PROVE)
+                raise Refused(callers.UNKNOWN, callers.PROVE, code=Code.CALLER_UNPROVEN)
             return {"success": True, **tool.act(ToolCall(knell, caller, wanted, gone))}
     except KnellError as error:
-        return failed(tool, given, str(error), error.hint)
+        return failed(tool, given, error)
 
 
-def failed(tool: Tool, given: Mapping[str, Any], error: str, hint: str) -> Answer:
+def failed(tool: Tool, given: Mapping[str, Any], error: KnellError) -> Answer:
     if tool.failed is not None:
-        return tool.failed(given, error)
-    answer: Answer = {"success": False, "error": error}
-    return {**answer, "hint": hint} if hint else answer
+        return tool.failed(given, str(error))
+    answer: Answer = {"success": False, "code": error.code, "error": str(error)}
+    return {**answer, "hint": error.hint} if error.hint else answer

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from knell.core.codes import Code
 from knell.core.inputs import Input
 from knell.core.receipt import Receipt
 from knell.core.stop_plan import REASON_LIMIT
@@ -85,7 +86,9 @@ def stop_agent(call: ToolCall) -> Answer:
         "receipts": [brief(receipt) for receipt in receipts],
         "resume": own.conversation.resume,
     }
-    return answer if answer["success"] else {**answer, "error": own.detail or own.result.value}
+    if answer["success"]:
+        return answer
+    return {**answer, "code": own.code or Code.NOT_ENDED, "error": own.detail or own.result.value}
 
 
 def brief(receipt: Receipt) -> Answer:

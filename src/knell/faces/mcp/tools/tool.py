@@ -42,7 +42,7 @@ class Tool(NamedTuple):
     name: str
     text: str  # what a model reads about it
     fields: tuple[Input, ...]
-    answer: Mapping[str, Any]  # its properties in JSON Schema, beside success, error and hint
+    answer: Mapping[str, Any]  # its properties in JSON Schema, beside success, code, error and hint
     act: Callable[[ToolCall], Answer]
     always: tuple[str, ...] = ()  # the properties that every answer has, beside success
     reads: bool = False
@@ -50,12 +50,13 @@ class Tool(NamedTuple):
     repeatable: bool = False
     waits: bool = False  # only waits, so it is dropped when its caller has left
     has_progress: bool = False  # it ends a run, and can report each step
-    failed: Callable[[Mapping[str, Any], str], Answer] | None = None  # the answer to a bad call
+    failed: Callable[[Mapping[str, Any], str], Answer] | None = None  # as its contract has it
     for_strangers: bool = False  # also answers a caller that is not known, with a refusal
 
     def output(self) -> dict[str, Any]:
         """The JSON Schema of the answer."""
-        properties = {"success": FLAG, **self.answer, "error": TEXT, "hint": TEXT}
+        told = {"error": TEXT} if self.failed else {"code": TEXT, "error": TEXT, "hint": TEXT}
+        properties = {"success": FLAG, **self.answer, **told}
         required = ["success", *self.always]
         return {"type": "object", "properties": properties, "required": required}
 
