@@ -132,6 +132,8 @@ WRONG_TYPES: dict[str, tuple[Callable[[Any], object], str]] = {
     "a text for yes": (lambda knell: knell.stop("luna", yes="no"), "yes"),
     "true for a PID": (lambda knell: knell.reap_foreign(*[True]), "pids"),
     "more than the store holds": (lambda knell: knell.events(after=1 << 64), "after"),
+    "no deed with tasks": (lambda knell: knell.kill("luna", tasks="fial"), "tasks"),
+    "no way to clean up": (lambda knell: knell.kill("luna", cleanup="sweep"), "cleanup"),
     "a part": (lambda knell: knell.team("red").add_task("dig", needs="plan"), "needs"),
     "a home": (lambda knell: type(knell)(home=7), "home"),
 }
@@ -151,11 +153,17 @@ def test_an_argument_of_a_wrong_type_is_refused_before_anything_is_done(
     ]
 
 
-@pytest.mark.parametrize("wish", [{"startup": math.inf}, {"stay": math.inf}, {"stay": math.nan}])
+@pytest.mark.parametrize(
+    "wish", [{"startup": math.inf}, {"stay": math.inf}, {"stay": math.nan}, {"grace": -1.0}]
+)
 def test_seconds_that_nobody_can_wait_start_nothing(knell: Knell, wish: dict[str, float]) -> None:
     with pytest.raises(BadRequest, match="is not between"):
         knell.spawn(command=["sleep", "100"], place="headless", **wish)  # pyright: ignore[reportArgumentType]
     assert knell.list(with_ended=True) == []
+
+
+def test_a_json_command_raises_nothing_whatever_its_name(knell: Knell) -> None:
+    assert knell.invoke(7, None)["success"] is False
 
 
 def test_nothing_is_opened_before_it_is_asked_for(tmp_path: Path) -> None:

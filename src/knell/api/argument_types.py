@@ -69,6 +69,10 @@ TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
 }
 
 
+# What an ending would trip over only once the agent is gone.
+WORDS = {"tasks": ("fail", "retry", "requeue", "leave"), "cleanup": ("safe", "force")}
+
+
 class ChecksArguments:
     """Every public method of a class below this one refuses arguments of a wrong type."""
 
@@ -103,3 +107,6 @@ def _check(name: str, annotation: str, value: object) -> None:
     fits, wanted = TYPES[plain]
     if not fits(value):
         raise BadParameter(name, f"{name} must be {wanted}, not {ascii(value)[:SHOWN]}")
+    if value and value not in WORDS.get(name, (value,)):
+        known = ", ".join(WORDS[name])
+        raise BadParameter(name, f"{name} must be one of {known}, not {ascii(value)[:SHOWN]}")

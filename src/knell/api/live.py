@@ -174,7 +174,7 @@ class LiveVerbs(ChecksArguments):
         """The same in stretches of `step` seconds: 24 hours as a ribbon shows them."""
         from knell.life.look.samples import line
 
-        return line(self._world, run, step)
+        return line(self._world, run, max(step, 1))
 
     def last_ended(self) -> list[str]:
         """The agents that the last `kill` or `stop` ended and that have not been started since."""

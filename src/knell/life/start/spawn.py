@@ -10,7 +10,7 @@ from knell.core.conversation import given_conversation
 from knell.core.environment import SESSION_DIR, SHARED, TOKEN, agent_environment, window_mark
 from knell.core.errors import BadRequest, KnellError, StillRunning, TaskTaken
 from knell.core.kind import Kind
-from knell.core.ladder import LONGEST_WAIT, checked_seconds
+from knell.core.ladder import check_waits
 from knell.core.ports.git import Tree
 from knell.core.ports.keepers import Order, PreparedRun
 from knell.core.ports.store import WorktreeRow
@@ -153,11 +153,8 @@ def start_here(
 
 
 def make_agent(world: World, wish: Wish) -> tuple[Agent, tuple[str, ...]]:
-    """The agent of the wish, in a worktree that is made for it if one was asked for; and its argv.
-
-    The worktree is made last: nothing that is refused leaves one behind."""
-    for seconds in (wish.options.startup or 0.0, wish.options.stay):
-        checked_seconds("a start", seconds, (0, LONGEST_WAIT), "give startup and stay in seconds")
+    """The agent of the wish, and its argv. Its worktree is made last: a refusal leaves none."""
+    check_waits(wish.options.startup, wish.options.stay, wish.options.grace)
     take_in_journals(world)
     free_name(world, wish.agent.name)
     check_may_be_called(world, wish.agent.name)
