@@ -1,15 +1,19 @@
 """`from knell import Knell`: every verb as a method, with records that a type checker knows."""
 
+import math
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from house import House, alive
 from knell import Knell
-from knell.core.errors import KnellError, NoSuchAgent, StillRunning
+from knell.core.codes import Code
+from knell.core.errors import BadParameter, BadRequest, KnellError, NoSuchAgent, StillRunning
 from knell.core.receipt import Endings, Proof, Receipt, Result
 from knell.core.run import State
 from knell.life.look.list import AgentView
@@ -110,6 +114,56 @@ def test_errors_are_typed_and_carry_a_hint(knell: Knell) -> None:
         sleeper(knell)
     assert isinstance(running.value, KnellError)
     assert running.value.hint
+
+
+# What a program without a type checker could give → the argument that the error names.
+WRONG_TYPES: dict[str, tuple[Callable[[Any], object], str]] = {
+    "a text for a list": (lambda knell: knell.spawn("luna", args="fix it"), "args"),
+    "a text for a command": (lambda knell: knell.spawn(command="sleep 100"), "command"),
+    "bytes": (lambda knell: knell.spawn(command=["sleep", "9"], server=b"x"), "server"),
+    "a list for a place": (lambda knell: knell.spawn(command=["sleep", "9"], place=[]), "place"),
+    "a number in env": (lambda knell: knell.spawn(command=["x"], env={"A": 1}), "env"),
+    "half a character": (lambda knell: knell.spawn(command=["\ud800"]), "command"),
+    "a null byte": (lambda knell: knell.skills.status(folder="\0"), "folder"),
+    "no name": (lambda knell: knell.show(None), "name"),
+    "a list of targets": (lambda knell: knell.kill(["luna"]), "targets"),
+    "a number among targets": (lambda knell: knell.kill("luna", 7), "targets"),
+    "a text for seconds": (lambda knell: knell.kill("luna", grace="2"), "grace"),
+    "a text for yes": (lambda knell: knell.stop("luna", yes="no"), "yes"),
+    "true for a PID": (lambda knell: knell.reap_foreign(*[True]), "pids"),
+    "more than the store holds": (lambda knell: knell.events(after=1 << 64), "after"),
+    "no deed with tasks": (lambda knell: knell.kill("luna", tasks="fial"), "tasks"),
+    "no way to clean up": (lambda knell: knell.kill("luna", cleanup="sweep"), "cleanup"),
+    "a part": (lambda knell: knell.team("red").add_task("dig", needs="plan"), "needs"),
+    "a home": (lambda knell: type(knell)(home=7), "home"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_TYPES)
+def test_an_argument_of_a_wrong_type_is_refused_before_anything_is_done(
+    house: House, knell: Knell, wrong: str
+) -> None:
+    house.spawn(name="luna")
+    call, name = WRONG_TYPES[wrong]
+    with pytest.raises(BadParameter, match=f"^{name} must be ") as refused:
+        call(knell)
+    assert (refused.value.name, refused.value.code) == (name, Code.BAD_PARAMETER)
+    assert [(view.name, view.state) for view in knell.list(with_ended=True)] == [
+        ("luna", State.RUNNING)
+    ]
+
+
+@pytest.mark.parametrize(
+    "wish", [{"startup": math.inf}, {"stay": math.inf}, {"stay": math.nan}, {"grace": -1.0}]
+)
+def test_seconds_that_nobody_can_wait_start_nothing(knell: Knell, wish: dict[str, float]) -> None:
+    with pytest.raises(BadRequest, match="is not between"):
+        knell.spawn(command=["sleep", "100"], place="headless", **wish)  # pyright: ignore[reportArgumentType]
+    assert knell.list(with_ended=True) == []
+
+
+def test_a_json_command_raises_nothing_whatever_its_name(knell: Knell) -> None:
+    assert knell.invoke(7, None)["success"] is False
 
 
 def test_nothing_is_opened_before_it_is_asked_for(tmp_path: Path) -> None:

@@ -233,13 +233,13 @@ class RealWorld:
         if name not in self._terminals:
             from knell import places
 
-            if name in places.BUILT_IN:
-                module, made = places.BUILT_IN[name]
-                make = getattr(import_module(f"knell.places.{module}"), made)
-            else:
-                make = places.offered_by_others(name)
-            self._terminals[name] = make(self.env)
+            self._terminals[name] = places.place(name, self.env)
         return self._terminals[name]
+
+    def usable_place(self, name: str) -> Terminal:
+        from knell import places
+
+        return places.checked(self.place(name))
 
     def place_names(self) -> tuple[str, ...]:
         from knell import places

@@ -1,11 +1,12 @@
 """Kinds and places from outside that are wrong: named with the field, and nobody else suffers."""
 
+import shutil
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from house import House
+from house import House, eventually
 from knell import Knell
 from knell.core.errors import BadConfig
 from robin import SETTINGS, Aviary, as_package, configure, in_settings, offer, site
@@ -42,6 +43,20 @@ WRONG = {
     "root = '/r'\nextras = ['{cwd_key}/{id}']": ("extras", "only Python can give"),
     "live_file = '{id}.json'": ("live_file", "unknown placeholder {id}"),
     "program = ''": ("program", "is missing"),
+    "program = '~/bin/wren'": ("program", "a name on PATH or a whole path"),
+    "root = '~/.wren'": ("root", "must begin with {home} or /"),
+    "root = '{home}/../wren'": ("root", "leads out"),
+    "root_env = { 'A=B' = '' }": ("root_env", "no name of a variable"),
+    "root_env = { WREN_HOME = '/../..' }": ("root_env", "leads out"),
+    "strip_env = ['PATH']": ("strip_env", "not set by this program alone"),
+    "child_env = ['HOME']": ("child_env", "not set by this program alone"),
+    "session_env = 'KNELL_RUN'": ("session_env", "not set by this program alone"),
+    "child_env = ['A=B']": ("child_env", "no name of a variable"),
+    'exit_keys = "/bye\\n"': ("exit_keys", "a control character"),
+    "live_file = 'session.json'": ("live_file", "must contain {pid}"),
+    "printed = ['session [a-z]+']": ("printed", "one group"),
+    "printed = ['(session) ([a-z]+)']": ("printed", "one group"),
+    "prompt = ['--message']": ("prompt", "must contain {prompt}"),
 }
 
 
@@ -89,6 +104,24 @@ def test_a_name_that_knell_uses_itself_is_taken(house: House) -> None:
     assert "the name is taken" in told_by_doctor(house, "kind claude")
 
 
+def install_wren(house: House) -> None:
+    program = house.root / "bin" / "wren"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho a wren sings\nexec sleep 100\n")
+    program.chmod(0o755)
+    house.env["PATH"] = f"{program.parent}:{house.env['PATH']}"
+
+
+def test_a_group_that_matches_nothing_is_no_id_and_breaks_no_kill(house: House) -> None:
+    install_wren(house)
+    talks = "resume = ['-r', '{id}']\nroot = '{home}/.wren'\nconversation = ['{id}']\n"
+    configure(house, f"{MINIMAL}{talks}printed = ['(robin)?sings']\n")
+    assert house.run("spawn", "--in", "headless", "--name", "ada", "wren").returncode == 0
+    eventually(lambda: "sings" in house.run("logs", "ada").stdout)
+    house.spawn(name="luna")
+    assert house.json("kill", "ada", "luna")["ok"]
+
+
 def test_a_bad_kind_spares_the_others(house: House) -> None:
     """Other kinds start, run and end; what runs already can be listed and killed."""
     aviary = Aviary(house, in_settings)
@@ -123,16 +156,25 @@ def test_what_a_removed_kind_left_running_can_be_killed(house: House) -> None:
 # -- entry points ----------------------------------------------------------------------------------
 
 MODULE = """
-from knell.core.kind import Kind
+import sys
+from knell.core.kind import Helper, Kind
+from knell.core.mcp_client import McpClient
 GOOD = Kind("wren", program="wren")
 OTHER = Kind("robin", program="wren")
 TYPE = Kind("wren", program=7)
 REGEX = Kind("wren", program="wren", busy="(")
+MCP = Kind("wren", program="wren", mcp=McpClient("x", 7))
+HELPER = Kind("wren", program="wren", helpers=(Helper("x", None, ""),))
+HOOKS = Kind("wren", program="wren", hooks=type("Hooks", (), {})())
 NO_KIND = {"name": "wren"}
 CLASS = Kind
 def made(): return GOOD
 def fails(): raise RuntimeError("no luck")
 def gives_none(): return None
+def leaves(): sys.exit(7)
+def prints():
+    print("a wren sings")
+    return GOOD
 """
 BAD_POINTS = {
     "nowhere:KIND": "cannot be loaded: ModuleNotFoundError",
@@ -144,6 +186,10 @@ BAD_POINTS = {
     "wren_kind:CLASS": "it gives type, not a Kind",
     "wren_kind:OTHER": "field name: it is 'robin'",
     "wren_kind:TYPE": "field program: it must be a text",
+    "wren_kind:leaves": "cannot be loaded: SystemExit: 7",
+    "wren_kind:MCP": "field mcp.snippet: it must be a function",
+    "wren_kind:HELPER": "field helpers.serves: it must be a tuple of texts",
+    "wren_kind:HOOKS": "field hooks: it must be a Hooks",
     "wren_kind:REGEX": "field busy: '(' is no regular expression",
 }
 
@@ -169,14 +215,18 @@ def test_doctor_tells_of_a_bad_entry_point_and_other_kinds_work(house: House) ->
     assert house.run("kill", "luna").returncode == 0
 
 
+@pytest.mark.parametrize("value", ["wren_kind:leaves", "wren_kind:prints"])
+def test_what_the_package_does_as_it_is_loaded_spoils_no_answer(house: House, value: str) -> None:
+    """An exit is a fault of the package's; what it prints does not get into the JSON."""
+    install(house, "wren-agent", value)
+    told = {one["what"] for one in house.json("doctor")["findings"]}
+    assert ("kind wren" in told) == (value == "wren_kind:leaves")
+
+
 @pytest.mark.parametrize("value", ["wren_kind:GOOD", "wren_kind:made"])
 def test_a_record_and_a_function_that_returns_one_are_good(house: House, value: str) -> None:
     install(house, "wren-agent", value)
-    program = house.root / "bin" / "wren"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\nexec sleep 100\n")
-    program.chmod(0o755)
-    house.env["PATH"] = f"{program.parent}:{house.env['PATH']}"
+    install_wren(house)
     done = house.run("spawn", "--in", "headless", "--name", "jenny", "wren")
     assert (done.returncode, "jenny: wren runs" in done.stdout) == (0, True)
     assert house.run("kill", "jenny").returncode == 0
@@ -211,11 +261,32 @@ class Half:
 class Named(Headless):
     pass
 THING = 7
+class Flagged(Attic):
+    has_panes = "yes"
+class Flat(Attic):
+    screen = ""
+class Unmade(Attic):
+    def __init__(self, env):
+        raise RuntimeError("no luck")
+class Leaving(Attic):
+    def __init__(self, env):
+        raise SystemExit(3)
+def fails(*given):
+    raise RuntimeError("no luck")
+class Failing(Attic):
+    has_panes = True
+    look = screen = stirred = keyboard = close = attach_command = fails
+class Silent(Attic):
+    has_panes = True
+    look = screen = stirred = keyboard = close = attach_command = lambda *given: None
+class Shut(Attic):
+    open = fails
 """
 
 
 def furnish(house: House, value: str) -> None:
     Path(site(house) / "attic_place.py").write_text(textwrap.dedent(PLACE))
+    shutil.rmtree(site(house) / "attic_place-1.0.dist-info", ignore_errors=True)
     offer(house, "attic-place", {"knell.places": {"attic": value}})
 
 
@@ -232,6 +303,10 @@ def test_a_place_of_another_package_shows_agents(house: House) -> None:
     [
         ("attic_place:Half", "field adopt: Half has none"),
         ("attic_place:Named", "field name: it is 'headless'"),
+        ("attic_place:Flagged", "field has_panes: it must be True or False"),
+        ("attic_place:Flat", "field screen: it must be a method"),
+        ("attic_place:Unmade", "Unmade cannot be made: RuntimeError: no luck"),
+        ("attic_place:Leaving", "Leaving cannot be made: SystemExit: 3"),
         ("attic_place:THING", "it gives int, not a class"),
         ("nowhere:Attic", "cannot be loaded: ModuleNotFoundError"),
     ],
@@ -243,6 +318,36 @@ def test_a_bad_place_is_refused_with_its_package(house: House, value: str, why: 
     assert "entry point attic of knell.places (attic-place)" in done.stderr
     assert why in told_by_doctor(house, "place attic")
     house.spawn(name="luna")
+
+
+@pytest.mark.parametrize("become", ["", "Unmade", "Leaving", "Failing", "Silent", "THING"])
+def test_what_runs_in_a_place_that_broke_is_seen_and_ended(house: House, become: str) -> None:
+    """Its package is gone or became a bad one: nothing there, and nobody else, outlives that."""
+    furnish(house, "attic_place:Attic")
+    for name in ("ada", "eve"):
+        done = house.run("spawn", "--in", "attic", "--name", name, "--", "sleep", "100")
+        assert done.returncode == 0, done.stderr
+    house.spawn(name="luna")
+    if become:
+        furnish(house, f"attic_place:{become}")
+    else:
+        house.env.pop("PYTHONPATH")
+    for words in (["list"], ["status"], ["stalled"], ["explain", "ada"], ["watch", "--once"]):
+        done = house.run(*words)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    for verb, names in (("stop", ("eve", "luna")), ("kill", ("ada",))):
+        receipts = house.json(verb, *names)["receipts"]
+        assert [(one["result"], one["proof"]) for one in receipts] == [("ended", "proven")] * len(
+            names
+        )
+
+
+def test_a_place_that_cannot_open_is_a_start_that_failed(house: House) -> None:
+    furnish(house, "attic_place:Shut")
+    done = house.run("spawn", "--in", "attic", "--name", "ada", "--", "sleep", "100")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "place attic: open: RuntimeError: no luck" in done.stderr
+    assert house.json("list", "--all")["agents"][0]["outcome"] == "failed"
 
 
 @pytest.mark.parametrize("name", ["screen", "terminal", ""])

@@ -25,7 +25,11 @@ def kind_with(function):
         conversation=("{cwd_key}/{id}.jsonl",), mcp=McpClient("x", function, args=function),
     )
 
+def leaves(*given):
+    raise SystemExit(7)
+
 RAISES = kind_with(fails)
+LEAVES = kind_with(leaves)
 WRONG = kind_with(gives_nothing)
 """
 
@@ -36,7 +40,9 @@ def brought(house: House, which: str) -> None:
     offer(house, "robin-agent", {"knell.kinds": {"robin": f"failing_kind:{which}"}})
 
 
-@pytest.mark.parametrize(("which", "why"), [("RAISES", "no luck"), ("WRONG", "NoneType")])
+@pytest.mark.parametrize(
+    ("which", "why"), [("RAISES", "no luck"), ("LEAVES", "SystemExit: 7"), ("WRONG", "NoneType")]
+)
 def test_every_verb_works_and_names_the_kind(house: House, which: str, why: str) -> None:
     aviary = Aviary(house, lambda house: brought(house, which))
     talk = aviary.spawn()["conversation"]

@@ -12,6 +12,8 @@ from mirror_samples import Registry
 
 from knell.core.errors import RegistryFailed
 from knell.core.ports.registry import Row
+from knell.kinds import KnownKinds
+from knell.registry_file.agent_sessions import AgentSessions
 
 Open = Callable[[str | bytes], Registry]
 
@@ -26,6 +28,14 @@ def refusal(registry: Registry) -> RegistryFailed:
     assert registry.file.read_bytes() == before
     assert not registry.file.with_name(registry.file.name + ".bak").exists()
     return raised.value
+
+
+def test_a_kind_of_the_settings_takes_no_rows_of_another(file: Path) -> None:
+    """It says that it is called claude, too: a row that says claude means claude all the same."""
+    tables = {"wren": {"program": "wren", "other_names": ["claude", "jenny"]}}
+    file.write_text("tmux_sessions: [{name: a, agent: claude}, {name: b, agent: jenny}]\n")
+    sessions = AgentSessions(str(file), str, int, KnownKinds(lambda: tables))
+    assert [row.agent for row in sessions.rows()] == ["claude", "wren"]
 
 
 # -- rows --------------------------------------------------------------------------------------

@@ -291,7 +291,7 @@ class Knell(StartAndWatchVerbs, LiveVerbs):
 
         return ServerVerbs(self._world)
 
-    def invoke(self, name: str, params: object) -> dict[str, Any]:
+    def invoke(self, name: object, params: object) -> dict[str, Any]:
         """Carries out one of the orchestrator's JSON commands: a dictionary in, a dictionary out.
 
         It raises nothing: an answer with `"success": false` says why."""

@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from knell.api.argument_types import ChecksArguments
 from knell.core.authority import Deed
 from knell.fleet import address, setup
 from knell.fleet.keys import make_key, public_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from knell.wiring import RealWorld
 
 
-class FleetSetupVerbs:
+class FleetSetupVerbs(ChecksArguments):
     """A part of `knell.fleet`."""
 
     def __init__(self, world: RealWorld) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations  # the records of the results are not worth t
 
 from typing import TYPE_CHECKING
 
+from knell.api.argument_types import ChecksArguments
 from knell.api.verbs import check_packages
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 SAMPLE = 0.2  # seconds between two readings, where a share of a processor is wanted at once
 
 
-class LiveVerbs:
+class LiveVerbs(ChecksArguments):
     """A part of `Knell`."""
 
     _world: RealWorld
@@ -173,7 +174,7 @@ class LiveVerbs:
         """The same in stretches of `step` seconds: 24 hours as a ribbon shows them."""
         from knell.life.look.samples import line
 
-        return line(self._world, run, step)
+        return line(self._world, run, max(step, 1))
 
     def last_ended(self) -> list[str]:
         """The agents that the last `kill` or `stop` ended and that have not been started since."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from knell.api.argument_types import ChecksArguments
 from knell.core.authority import Deed
 from knell.core.shutdown import ShutdownAnswer
 from knell.core.teams import TeamTask
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
     from knell.core.teams import Message, TeamMember
 
 
-class _Part:
+class _Part(ChecksArguments):
     def __init__(self, world: World) -> None:
         self._world = world
 
 
-class TeamHandle:
+class TeamHandle(ChecksArguments):
     """One team, by its name; nothing is asked before a method is called."""
 
     def __init__(self, world: World, name: str) -> None:
@@ -92,7 +93,7 @@ class TeamHandle:
         return tool.kill_agent(self._world, wish, operator=operator)
 
 
-class TaskHandle:
+class TaskHandle(ChecksArguments):
     """One task, by its id; nothing is asked before a method is called."""
 
     def __init__(self, world: World, id: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations  # the records of the results are not worth t
 
 from typing import TYPE_CHECKING
 
+from knell.api.argument_types import ChecksArguments
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -29,7 +31,7 @@ def check_mcp_package() -> None:
     check_packages("knell mcp", ["mcp"], "mcp")
 
 
-class StartAndWatchVerbs:
+class StartAndWatchVerbs(ChecksArguments):
     """A part of `Knell`."""
 
     _world: RealWorld

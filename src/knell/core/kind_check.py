@@ -11,6 +11,13 @@ from knell.core.errors import BadConfig
 from knell.core.kind import Kind
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# No program alone sets these: without them other agents break, and with them every process that
+# lost its parent would pass for what an agent left behind.
+EVERYBODYS = frozenset({
+    "HOME", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "SHELL", "USER", "LOGNAME", "TERM", "LANG",
+    "TMPDIR", "DISPLAY", "EDITOR", "PAGER", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK",
+})  # fmt: skip
 WORD = re.compile(r"\{(\w+)\}")
 HINT = "docs/kinds.md lists the fields"
 
@@ -33,6 +40,7 @@ REGEXES = (
     *("id_pattern", "prompt_empty", "prompt_shown", "exit_shown", "busy", "rests", "asks"),
     *("limited", "retries", "blinks", "printed"),
 )
+VARIABLES = ("strip_env", "child_env", "session_env")
 PATHS = ("conversation", "extras", "beside", "lock")
 ID_NEEDED = ("choose_id", "resume", "fork", "forget")
 PLACEHOLDERS = {
@@ -80,7 +88,7 @@ def check(kind: Kind, where: str) -> None:
 
 def _check_type(field: str, value: object, refuse: Refuse) -> None:
     if field in RECORDS:
-        good, wanted = type(value).__name__ in ("NoneType", RECORDS[field]), f"a {RECORDS[field]}"
+        good, wanted = value is None or _is_record(value, RECORDS[field]), f"a {RECORDS[field]}"
     elif field in FUNCTIONS:
         good, wanted = value is None or callable(value), "a function"
     elif field in ("busy_in_answers", "holds", "may_vanish"):
@@ -92,8 +100,41 @@ def _check_type(field: str, value: object, refuse: Refuse) -> None:
         good, wanted = isinstance(value, str), "a text"
     if not good:
         refuse(field, f"it must be {wanted}")
+    for one in _records(cast("object", value)):
+        _check_parts(field, one, refuse)
     if any("\0" in text for text in _texts(cast("object", value))):
         refuse(field, "it contains a null byte")
+
+
+def _is_record(value: object, name: str) -> bool:
+    made = type(value)
+    return made.__name__ == name and made.__module__.startswith("knell.core.")
+
+
+def _records(value: object) -> "Iterator[Any]":
+    """The records in a field: itself, or each helper."""
+    some = cast("tuple[object, ...]", value) if type(value) is tuple else (value,)
+    yield from (one for one in some if hasattr(one, "_fields"))
+
+
+def _check_parts(field: str, one: Any, refuse: Refuse) -> None:
+    """Each part of a record is of the type that the record says; of a function no more is known."""
+    for part, type_ in type(one).__annotations__.items():
+        value = getattr(one, part)
+        if type_ is str:
+            good, wanted = isinstance(value, str), "a text"
+        elif type_ is bool:
+            good, wanted = isinstance(value, bool), "true or false"
+        elif type_ == tuple[str, ...]:
+            wanted = "a tuple of texts"
+            good = isinstance(value, tuple) and all(
+                isinstance(text, str) for text in cast("tuple[object, ...]", value)
+            )
+        else:
+            left_out = value is None and part in one._field_defaults
+            good, wanted = left_out or callable(value), "a function"
+        if not good:
+            refuse(f"{field}.{part}", f"it must be {wanted}")
 
 
 def _is_pair(value: object) -> bool:
@@ -105,7 +146,7 @@ def _is_filled(value: object) -> bool:
 
 
 PARTS: dict[str, tuple[Callable[[object], bool], str]] = {
-    "helpers": (lambda value: type(value).__name__ == "Helper", "several Helper"),
+    "helpers": (lambda value: _is_record(value, "Helper"), "several Helper"),
     **dict.fromkeys(PAIRS, (_is_pair, "a table of texts")),
 }
 
@@ -126,6 +167,9 @@ def _check_texts(kind: Kind, refuse: Refuse) -> None:
                 re.compile(regex)
             except (re.error, OverflowError, RecursionError) as error:
                 refuse(field, f"{regex!r} is no regular expression: {error}")
+    for regex in kind.printed:
+        if re.compile(regex).groups != 1:
+            refuse("printed", f"{regex!r} must have one group, the id")
     for field, allowed in PLACEHOLDERS.items():
         words = (word for text in _texts(getattr(kind, field)) for word in WORD.findall(text))
         unknown = next((word for word in words if word not in allowed), "")
@@ -136,19 +180,52 @@ def _check_texts(kind: Kind, refuse: Refuse) -> None:
 
 def _check_sense(kind: Kind, refuse: Refuse) -> None:
     """What would start the wrong program, or would let a purge delete the files of others."""
-    if not kind.program:
-        refuse("program", "it is missing")
+    _check_program(kind, refuse)
     for field in ID_NEEDED:
         argv = getattr(kind, field)
         if argv and not any("{id}" in word for word in argv):
             refuse(field, "it must contain {id}, else it means any conversation")
     if len(kind.skills) not in {0, 3}:
         refuse("skills", "it has three texts: a variable, the path below it, the path below home")
+    _check_root(kind, refuse)
     if kind.conversation and not kind.root:
         refuse("root", "it is missing: conversations are looked for below it")
     for field in PATHS:
         for glob in filter(None, _texts(getattr(kind, field))):
             _check_path(kind, field, glob, refuse)
+
+
+def _check_program(kind: Kind, refuse: Refuse) -> None:
+    """What is executed and typed, and what is told by its variables and files."""
+    if not kind.program:
+        refuse("program", "it is missing")
+    if "/" in kind.program and not kind.program.startswith("/"):
+        refuse("program", f"{kind.program!r} must be a name on PATH or a whole path")
+    if not kind.exit_keys.isprintable():  # a line break in it would be Enter, before any look
+        refuse("exit_keys", f"{kind.exit_keys!r} holds a control character; knell presses Enter")
+    if not any("{prompt}" in word for word in kind.prompt):
+        refuse("prompt", "it must contain {prompt}")
+    if kind.live_file and "{pid}" not in kind.live_file:
+        refuse("live_file", "it must contain {pid}, else it means any process")
+    for field in VARIABLES:
+        for name in filter(None, _texts(getattr(kind, field))):
+            if not VARIABLE.fullmatch(name):
+                refuse(field, f"{name!r} is no name of a variable")
+            if name in EVERYBODYS or name.startswith(("KNELL_", "LC_")):
+                refuse(field, f"{name} is not set by this program alone")
+
+
+def _check_root(kind: Kind, refuse: Refuse) -> None:
+    """A path that is not whole would mean another directory in each place that knell is called."""
+    if kind.root and not f"{kind.root}/".startswith(("/", "{home}/")):
+        refuse("root", f"{kind.root!r} must begin with {{home}} or /")
+    if ".." in kind.root.split("/"):
+        refuse("root", f"{kind.root!r} leads out of it again")
+    for name, suffix in kind.root_env:
+        if not VARIABLE.fullmatch(name):
+            refuse("root_env", f"{name!r} is no name of a variable")
+        if ".." in suffix.split("/"):
+            refuse("root_env", f"{suffix!r} leads out of what {name} says")
 
 
 def _check_path(kind: Kind, field: str, glob: str, refuse: Refuse) -> None:

@@ -51,6 +51,12 @@ def checked_seconds(what: str, seconds: float, bounds: tuple[float, float], hint
     return seconds
 
 
+def check_waits(*all_seconds: float | None) -> None:
+    """Refuses what no start can wait; None is left to the settings."""
+    for seconds in all_seconds:
+        checked_seconds("a wait", seconds or 0.0, (0, LONGEST_WAIT), "give it in seconds")
+
+
 def grace_of(ladder: Ladder) -> float:
     """Seconds between TERM and KILL; 0 for a ladder without TERM."""
     return next((step.wait for step in ladder if step.rung is Rung.TERM), 0.0)

@@ -99,7 +99,7 @@ def _refusing(function: Function, what: str) -> Function:
             return function(*given)
         except (BadConfig, BadRequest):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             why = f"{type(error).__name__}: {error}"
             raise BadConfig(f"{what}: {why}", "repair or remove the package") from error
 

@@ -31,6 +31,26 @@ def names() -> tuple[str, ...]:
     return tuple(name for name in known if name != "terminal")
 
 
+def place(name: str, env: Mapping[str, str]) -> "Terminal":
+    """The place of that name; one that cannot be used does not answer."""
+    if name in BUILT_IN:
+        from importlib import import_module
+
+        module, built = BUILT_IN[name]
+        return getattr(import_module(f"{__name__}.{module}"), built)(env)
+    from knell.places._outside import OutsidePlace
+
+    return OutsidePlace(name, lambda: offered_by_others(name)(env))
+
+
+def checked(place: "Terminal") -> "Terminal":
+    """The place; raises if it cannot be used."""
+    broken: Exception | None = getattr(place, "broken", None)
+    if broken:
+        raise broken
+    return place
+
+
 def offered_by_others(name: str) -> "Callable[[Mapping[str, str]], Terminal]":
     """The class of a place that is not built in."""
     from knell import entry_points
@@ -53,7 +73,14 @@ def offered_by_others(name: str) -> "Callable[[Mapping[str, str]], Terminal]":
     called: object = getattr(made, "name", "")
     if called != name:
         raise BadConfig(f"{where}: field name: it is {called!r}", f"call it '{name}'")
-    return cast("Callable[[Mapping[str, str]], Terminal]", made)
+    methods = sorted(wanted - Terminal.__annotations__.keys())
+    if bad := next((member for member in methods if not callable(getattr(made, member))), ""):
+        raise BadConfig(f"{where}: field {bad}: it must be a method", hint)
+    if not isinstance(getattr(made, "has_panes", None), bool):
+        raise BadConfig(f"{where}: field has_panes: it must be True or False", hint)
+
+    failed = f"{where}: {made.__name__} cannot be made"
+    return lambda env: cast("Terminal", entry_points.made(failed, hint, made, env))
 
 
 def detect(env: Mapping[str, str]) -> str:

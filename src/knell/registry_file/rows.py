@@ -131,6 +131,9 @@ def _agent(session: Session, kinds: Sequence[Kind]) -> str:
 
 
 def _kind_name(said: str, kinds: Sequence[Kind]) -> str:
+    """The kind that bears this name, else the one that says it is called so too."""
+    if any(kind.name == said for kind in kinds):
+        return said
     return next((kind.name for kind in kinds if said in kind.other_names), said)
 
 

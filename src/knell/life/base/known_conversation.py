@@ -168,7 +168,7 @@ def _printed(world: World, run: Run, kind: Kind) -> KnownConversation:
             if found := re.search(pattern, text, re.MULTILINE):
                 at = world.disk.touched_at(path) if path == screen else None
                 since = world.moment(at) if at else run.started_at
-                return KnownConversation(found.group(1), PRINTED, since)
+                return KnownConversation(found.group(1) or "", PRINTED, since)
     return NOTHING_KNOWN
 
 

@@ -10,6 +10,7 @@ from knell.core.conversation import given_conversation
 from knell.core.environment import SESSION_DIR, SHARED, TOKEN, agent_environment, window_mark
 from knell.core.errors import BadRequest, KnellError, StillRunning, TaskTaken
 from knell.core.kind import Kind
+from knell.core.ladder import check_waits
 from knell.core.ports.git import Tree
 from knell.core.ports.keepers import Order, PreparedRun
 from knell.core.ports.store import WorktreeRow
@@ -97,7 +98,7 @@ def begin(
     env: Mapping[str, str],
 ) -> Spawned:
     """Writes the run down, starts it, and sees it alive."""
-    terminal = world.place(agent.place)
+    terminal = world.usable_place(agent.place)
     agent = write_down(world, agent, run, argv, env)
     rundir = world.rundir(run.id)
     try:
@@ -152,9 +153,8 @@ def start_here(
 
 
 def make_agent(world: World, wish: Wish) -> tuple[Agent, tuple[str, ...]]:
-    """The agent of the wish, in a worktree that is made for it if one was asked for; and its argv.
-
-    The worktree is made last: nothing that is refused leaves one behind."""
+    """The agent of the wish, and its argv. Its worktree is made last: a refusal leaves none."""
+    check_waits(wish.options.startup, wish.options.stay, wish.options.grace)
     take_in_journals(world)
     free_name(world, wish.agent.name)
     check_may_be_called(world, wish.agent.name)
