@@ -302,6 +302,7 @@ def end_by_hand(host: Host, name: str) -> None:
         eventually(lambda one=one: not alive(one.pid))
 
 
+@pytest.mark.needs_root
 def test_a_rebooted_host_does_not_end_those_who_came_after(fleet: Fleet, tmp_path: Path) -> None:
     host = mirrored(fleet, "build-7", "luna")
     pending(fleet, "all@build-7", "--yes")

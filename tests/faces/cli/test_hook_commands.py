@@ -20,7 +20,7 @@ TOLD = {"session_id": "s-1", "transcript_path": "/t.jsonl", "reason": "exit", "s
 def run(
     program: Hooks, event: str, heartbeat: str | None, shell: str = "sh", **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    env = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
     if heartbeat is not None:
         env["KNELL_HEARTBEAT"] = heartbeat
     options.setdefault("input", json.dumps(TOLD).encode())
@@ -34,6 +34,12 @@ def silent(program: Hooks, done: subprocess.CompletedProcess[bytes]) -> bool:
     """Gemini wants JSON, the others take any word for something to tell the model."""
     said = b"{}\n" if program is GEMINI else b""
     return (done.returncode, done.stdout, done.stderr) == (0, said, b"")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """fish writes there, and complains where it may not."""
+    monkeypatch.setenv("HOME", str(tmp_path))
 
 
 @pytest.fixture(params=HOOKS.values(), ids=list(HOOKS))
@@ -142,7 +148,11 @@ def test_gemini_may_expand_its_settings_first(rundir: Path) -> None:
     import re
 
     heartbeat = rundir / "heartbeat"
-    known = {"KNELL_HEARTBEAT": str(heartbeat), "HOME": "/nonexistent", "PATH": os.environ["PATH"]}
+    known = {
+        "KNELL_HEARTBEAT": str(heartbeat),
+        "HOME": os.environ["HOME"],
+        "PATH": os.environ["PATH"],
+    }
 
     def pasted(match: re.Match[str]) -> str:
         return known.get(match[1] or match[2], match[0])

@@ -164,6 +164,7 @@ def test_spawn_loads_nothing_of_another_verb(house: House) -> None:
     assert dear(modules) == set()
 
 
+@pytest.mark.needs_root  # a keeper keeps its memory map from its own user too
 def test_the_keeper_runs_on_the_standard_library_alone(house: House) -> None:
     """Read from its memory map: no file of knell but its own folder, none of site-packages."""
     keeper = house.spawn(name="luna").run.keeper
