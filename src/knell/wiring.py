@@ -233,7 +233,12 @@ class RealWorld:
         if name not in self._terminals:
             from knell import places
 
-            self._terminals[name] = places.place(name, self.env)
+            if name in places.BUILT_IN:
+                module, made = places.BUILT_IN[name]
+                built = getattr(import_module(f"knell.places.{module}"), made)
+                self._terminals[name] = built(self.env)
+            else:
+                self._terminals[name] = places.outside_place(name, self.env)
         return self._terminals[name]
 
     def usable_place(self, name: str) -> Terminal:

@@ -13,7 +13,7 @@ from knell.processes import keepers as launching
 ENTRY = {
     "knell.core.codes",
     *("knell", "knell.api", "knell.config", "knell.core", "knell.core.errors", "knell.disk"),
-    *("knell.api.argument_types", "knell.api.live", "knell.api.verbs"),
+    *("knell.api.live", "knell.api.verbs"),
     *("knell.faces", "knell.faces.cli", "knell.faces.exits", "knell.faces.cli.fastpath"),
     *("knell.faces.cli.output", "knell.wiring"),
 }

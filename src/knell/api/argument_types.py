@@ -1,6 +1,8 @@
 """Checks the types of what the API's methods are given, before anything is done.
 
-A wrong one could be refused half way, or be written into the store, which nobody could read then.
+A wrong one could be refused half way, or be written into the store, which no command could read
+then. `from knell import Knell` switches this on. The command line has read its words itself, and
+goes without: `knell.api.Knell` alone checks nothing.
 """
 
 from __future__ import annotations
@@ -73,14 +75,19 @@ TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
 WORDS = {"tasks": ("fail", "retry", "requeue", "leave"), "cleanup": ("safe", "force")}
 
 
+def check_arguments(cls: type) -> None:
+    """Has every public method of this class refuse arguments of a wrong type."""
+    for name, function in tuple(vars(cls).items()):
+        if isinstance(function, FunctionType) and (name == "__init__" or name[0] != "_"):
+            setattr(cls, name, _checking(function))
+
+
 class ChecksArguments:
     """Every public method of a class below this one refuses arguments of a wrong type."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for name, function in tuple(vars(cls).items()):
-            if isinstance(function, FunctionType) and (name == "__init__" or name[0] != "_"):
-                setattr(cls, name, _checking(function))
+        check_arguments(cls)
 
 
 def _checking(function: FunctionType) -> Callable[..., Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations  # the records of the results are not worth t
 
 from typing import TYPE_CHECKING
 
-from knell.api.argument_types import ChecksArguments
 from knell.api.verbs import check_packages
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 SAMPLE = 0.2  # seconds between two readings, where a share of a processor is wanted at once
 
 
-class LiveVerbs(ChecksArguments):
+class LiveVerbs:
     """A part of `Knell`."""
 
     _world: RealWorld

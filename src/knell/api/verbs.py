@@ -4,8 +4,6 @@ from __future__ import annotations  # the records of the results are not worth t
 
 from typing import TYPE_CHECKING
 
-from knell.api.argument_types import ChecksArguments
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -31,7 +29,7 @@ def check_mcp_package() -> None:
     check_packages("knell mcp", ["mcp"], "mcp")
 
 
-class StartAndWatchVerbs(ChecksArguments):
+class StartAndWatchVerbs:
     """A part of `Knell`."""
 
     _world: RealWorld

@@ -31,13 +31,8 @@ def names() -> tuple[str, ...]:
     return tuple(name for name in known if name != "terminal")
 
 
-def place(name: str, env: Mapping[str, str]) -> "Terminal":
-    """The place of that name; one that cannot be used does not answer."""
-    if name in BUILT_IN:
-        from importlib import import_module
-
-        module, built = BUILT_IN[name]
-        return getattr(import_module(f"{__name__}.{module}"), built)(env)
+def outside_place(name: str, env: Mapping[str, str]) -> "Terminal":
+    """The place of that name which is not built in; one that cannot be used does not answer."""
     from knell.places._outside import OutsidePlace
 
     return OutsidePlace(name, lambda: offered_by_others(name)(env))
