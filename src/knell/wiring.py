@@ -229,22 +229,17 @@ class RealWorld:
             )
         return self._registries.get(found)
 
-    def place(self, name: str) -> Terminal:
-        if name not in self._terminals:
-            from knell import places
-
-            if name in places.BUILT_IN:
-                module, made = places.BUILT_IN[name]
-                built = getattr(import_module(f"knell.places.{module}"), made)
-                self._terminals[name] = built(self.env)
-            else:
-                self._terminals[name] = places.outside_place(name, self.env)
-        return self._terminals[name]
-
-    def usable_place(self, name: str) -> Terminal:
+    def place(self, name: str, *, usable: bool = False) -> Terminal:
         from knell import places
 
-        return places.checked(self.place(name))
+        if name not in self._terminals:
+            if name in places.BUILT_IN:
+                module, made = places.BUILT_IN[name]
+                make = getattr(import_module(f"knell.places.{module}"), made)
+            else:
+                make = places.outside_place(name)
+            self._terminals[name] = make(self.env)
+        return places.checked(self._terminals[name]) if usable else self._terminals[name]
 
     def place_names(self) -> tuple[str, ...]:
         from knell import places

@@ -220,8 +220,10 @@ def mute(path: Path) -> Iterator[None]:
 class Hasty(RealWorld):
     """The real machine, and no patience with kitty."""
 
-    def place(self, name: str) -> Terminal:
-        return Kitty(self.env, timeout=0.3) if name == "kitty" else super().place(name)
+    def place(self, name: str, *, usable: bool = False) -> Terminal:
+        return (
+            Kitty(self.env, timeout=0.3) if name == "kitty" else super().place(name, usable=usable)
+        )
 
 
 def test_a_kitty_that_listens_and_never_answers(house: House, tally: Tally) -> None:

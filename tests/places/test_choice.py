@@ -22,7 +22,7 @@ def test_every_place_is_had_by_its_name(name: str) -> None:
 
 def test_an_unknown_place_is_refused_with_the_names() -> None:
     with pytest.raises(BadRequest) as refused:
-        RealWorld({}).usable_place("screen")
+        RealWorld({}).place("screen", usable=True)
     assert all(name in refused.value.hint for name in places.BUILT_IN)
 
 

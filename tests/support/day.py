@@ -92,8 +92,8 @@ class WoundWorld(RealWorld):
     def now(self) -> str:
         return self.moment(self.seconds())
 
-    def place(self, name: str) -> Terminal:
-        return self._tmux if name == "tmux" else super().place(name)
+    def place(self, name: str, *, usable: bool = False) -> Terminal:
+        return self._tmux if name == "tmux" else super().place(name, usable=usable)
 
 
 # -- the day ---------------------------------------------------------------------------------------

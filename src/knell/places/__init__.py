@@ -31,11 +31,11 @@ def names() -> tuple[str, ...]:
     return tuple(name for name in known if name != "terminal")
 
 
-def outside_place(name: str, env: Mapping[str, str]) -> "Terminal":
+def outside_place(name: str) -> "Callable[[Mapping[str, str]], Terminal]":
     """The place of that name which is not built in; one that cannot be used does not answer."""
     from knell.places._outside import OutsidePlace
 
-    return OutsidePlace(name, lambda: offered_by_others(name)(env))
+    return lambda env: OutsidePlace(name, lambda: offered_by_others(name)(env))
 
 
 def checked(place: "Terminal") -> "Terminal":

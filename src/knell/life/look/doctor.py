@@ -114,7 +114,7 @@ def _refused(world: World) -> list[Finding]:
     found = [_broken(f"kind {one.name}", one.why, one.hint) for one in broken]
     for name in world.place_names():
         try:
-            world.usable_place(name)
+            world.place(name, usable=True)
         except AskerError as error:
             found.append(_broken(f"place {name}", str(error), error.hint))
     return found

@@ -98,7 +98,7 @@ def begin(
     env: Mapping[str, str],
 ) -> Spawned:
     """Writes the run down, starts it, and sees it alive."""
-    terminal = world.usable_place(agent.place)
+    terminal = world.place(agent.place, usable=True)
     agent = write_down(world, agent, run, argv, env)
     rundir = world.rundir(run.id)
     try:

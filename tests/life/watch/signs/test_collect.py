@@ -73,8 +73,8 @@ class WoundWorld(RealWorld):
     wound = 0.0
     tmux: TornTmux | None = None
 
-    def place(self, name: str) -> Terminal:
-        return self.tmux if self.tmux and name == "tmux" else super().place(name)
+    def place(self, name: str, *, usable: bool = False) -> Terminal:
+        return self.tmux if self.tmux and name == "tmux" else super().place(name, usable=usable)
 
     def clock(self) -> Clock:
         now = super().clock()
