@@ -289,7 +289,7 @@ def test_no_class_name_is_defined_twice() -> None:
     assert twice == {}
 
 
-def test_every_declared_dependency_is_imported() -> None:
+def test_every_declared_dependency_is_imported_and_every_import_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
     declared = [
@@ -299,6 +299,12 @@ def test_every_declared_dependency_is_imported() -> None:
     wanted = {re.split(r"[\[<>=;~! ]", one)[0].split(".")[0] for one in declared}
     used = {name.split(".")[0] for tree in modules().values() for _, name in imports(tree)}
     assert wanted - used == set()
+    ours = {
+        "knell",
+        *(Path(path).stem for path in modules()),
+    }  # a keeper's files import one another
+    others = {name for name in used if not name.startswith("_")} - ours - sys.stdlib_module_names
+    assert others - wanted == {"mcp_types"}  # it is a part of mcp
 
 
 def test_no_file_is_empty() -> None:
