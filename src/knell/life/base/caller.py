@@ -57,7 +57,7 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
     if not doubt and (doubt := _hidden(world, here, chain, seen)):
         way_out = SHOWN_ALL
     if not doubt and any(one.name in MULTIPLEXERS for one in chain):
-        from knell.life.base.doubts import opened_by_command  # most commands are not in one
+        from knell.life.base.caller_doubts import opened_by_command  # most commands are not in one
 
         doubt = opened_by_command(world, here, chain)
         way_out = TYPE_FIRST if doubt else ""
@@ -65,7 +65,7 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
     if not doubt and (
         inside or world.env.get("KNELL_RUN") or KEEPER in (one.name for one in chain)
     ):
-        from knell.life.base.doubts import caller_elsewhere, run_elsewhere
+        from knell.life.base.caller_doubts import caller_elsewhere, run_elsewhere
 
         return caller_elsewhere(world, run_elsewhere(world, chain))
     return Caller(UNPROVEN, doubt=doubt, way_out=way_out) if doubt else Caller(OPERATOR)
@@ -182,7 +182,7 @@ def orphaned(
     older = [run for run in here if run.process and run.process.start <= top.start]
     if not older:
         return ""
-    from knell.life.base.doubts import left_by_tmux  # most branches are older than the agents
+    from knell.life.base.caller_doubts import left_by_tmux  # most branches are older than the agents
 
     return left_by_tmux(world, older[0], chain, top)
 
@@ -248,7 +248,7 @@ def agent_behind(world: World, port: int, to: int) -> str:
 
 
 def _agent_of(world: World, pid: int) -> str:
-    from knell.life.base.doubts import ELSEWHERE, opened_by_command
+    from knell.life.base.caller_doubts import ELSEWHERE, opened_by_command
 
     line = (pid, *world.processes.ancestors_of(pid))
     stamp, cgroup = world.processes.stamp(pid), world.processes.cgroup(pid) or ""

@@ -147,7 +147,7 @@ def is_below(world: World, who: Caller, pid: int) -> bool:
     run = world.store.runs.run(who.run) if who.run else None
     own = {process.pid for process in run.processes} if run else set[int]()
     if who.elsewhere:
-        from knell.life.base.doubts import is_below_keeper
+        from knell.life.base.caller_doubts import is_below_keeper
 
         return is_below_keeper(world, pid)
     return not own.isdisjoint(world.processes.ancestors_of(pid))
