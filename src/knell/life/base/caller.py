@@ -182,7 +182,9 @@ def orphaned(
     older = [run for run in here if run.process and run.process.start <= top.start]
     if not older:
         return ""
-    from knell.life.base.caller_doubts import left_by_tmux  # most branches are older than the agents
+    from knell.life.base.caller_doubts import (
+        left_by_tmux,
+    )  # most branches are older than the agents
 
     return left_by_tmux(world, older[0], chain, top)
 
