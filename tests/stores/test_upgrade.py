@@ -80,7 +80,7 @@ def test_everything_is_kept(connect: Open) -> None:
 def test_what_was_new_with_it_is_empty(connect: Open) -> None:
     store = connect()
     assert store.watch.memories() == {}
-    assert store.restarts.plans() == store.orchestrator.worktrees() == []
+    assert store.restarts.plans() == store.orchestrator.worktrees() == store.endings.owed() == []
     assert store.watch.watcher("host-a") is store.orchestrator.task("TASK-31-1") is None
     run = known(store, "run-3")
     assert (run.restarted_from, run.attempt, run.heartbeat) == ("", 0, "")

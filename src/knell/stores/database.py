@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from knell.core.codes import Code
 from knell.core.errors import StoreFailed
 
-SCHEMA = 6  # the highest number in sql/
+SCHEMA = 7  # the highest number in sql/
 SMALLEST = 512  # bytes; no SQLite database is smaller
 APPLICATION = 0x6B6E656C  # "knel", in the file's header
 PATIENCE = 10.0  # seconds to wait for another process's transaction

@@ -13,6 +13,7 @@ from knell.core.ports.ending_store import (
     End,
     HeldByOther,
     Over,
+    Owed,
     ReceiptQuery,
     StoredReceipt,
     Won,
@@ -98,9 +99,10 @@ class SqliteEndings(Part):
         if not ends:
             return []
         with self._file.writing(FULL):
-            return [self._end(*one) for one in ends]
+            return [self._end(one) for one in ends]
 
-    def _end(self, run: Run, receipt: "Receipt", orphans: Sequence[Orphan]) -> "Receipt":
+    def _end(self, one: End) -> "Receipt":
+        run, receipt = one.run, one.receipt
         known = self._file.known_run(run.id)
         if not known.live:
             return self.receipt(run.id) or receipt
@@ -131,13 +133,19 @@ class SqliteEndings(Part):
         self._file.insert("receipts", run=run.id, at=self._file.now(), **told)
         over = ended._replace(owner=None, ending=ending)
         self._file.changed_runs[run.id] = RunRecord(agent, over, receipt) if agent else None
-        if orphans:
-            put_orphans(self._file, orphans)
+        self._note_left(one)
         told = {"action": "stopped"} | {key: getattr(ending, key) for key in _TOLD_AT_END}
         told["snapshot"] = records.snapshot(agent, ended) if agent else {}
         told |= {"tasks": tasks, "death": receipt.death.sentence}
         self._file.write_event("life.stopped", ended.agent, ended.id, told)
         return receipt
+
+    def _note_left(self, one: End) -> None:
+        """What is still to be done after it."""
+        if one.orphans:
+            put_orphans(self._file, one.orphans)
+        if one.owed:
+            self._file.insert("owed", run=one.run.id)
 
     def _hand_back(
         self, run: Run, ending: Ending, agent: "Agent | None", *, in_a_team: bool
@@ -153,7 +161,7 @@ class SqliteEndings(Part):
         given, troubles = end_in_team(self._file, run, ending)
         return (*tasks, *given), troubles
 
-    def amend(self, receipts: Sequence["Receipt"]) -> None:
+    def amend(self, receipts: Sequence["Receipt"], settled: Sequence[str] = ()) -> None:
         """Replaces the newest receipt of each run, with what was learned after it was stored."""
         newest = "SELECT id FROM receipts WHERE run = ? ORDER BY id DESC LIMIT 1"
         with self._file.writing(NORMAL):
@@ -162,6 +170,26 @@ class SqliteEndings(Part):
                     told = receipt_columns(self._file, receipt)
                     self._file.update("receipts", {"id": id}, **told)
                 self._file.changed_runs[receipt.run] = None
+            for run in settled:
+                self._file.execute("DELETE FROM owed WHERE run = ?", run)
+
+    def owed(self) -> list[Owed]:
+        """The oldest first."""
+        return self._file.all("SELECT run, taker FROM owed ORDER BY rowid", _owed_from)
+
+    def claim_owed(self, owed: Sequence[Owed], taker: ProcessId) -> list[str]:
+        """Of any number of processes that read the same claim and want to follow it, one wins."""
+        if not owed:
+            return []
+        now = records.process_text(taker)
+        with self._file.writing(FULL):
+            return [
+                one.run
+                for one in owed
+                if self._file.update(
+                    "owed", {"run": one.run, "taker": records.process_text(one.taker)}, taker=now
+                )
+            ]
 
     def receipt(self, run: str) -> "Receipt | None":
         """The newest one, as an ending that failed leaves a receipt too."""
@@ -223,6 +251,10 @@ def _pattern(word: str) -> str:
     for special in ("\\", "%", "_"):
         word = word.replace(special, "\\" + special)
     return f"%{word}%"
+
+
+def _owed_from(row: records.Row) -> Owed:
+    return Owed(row[0], records.process_from_text(row[1]))
 
 
 def _stored_receipt(row: records.Row) -> StoredReceipt:

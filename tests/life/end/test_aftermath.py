@@ -67,13 +67,15 @@ open({told!r} + "~", "w").write(str(again.pid))
 os.rename({told!r} + "~", {told!r})
 again.wait()
 """
-# The agent's program: told to, it ends itself.
+# The agent's program: told to, it ends itself, or leaves as it was asked to.
 LEAVES = """
-def leave(*_):
+def leave(number, _):
     import subprocess
-    subprocess.Popen([sys.executable, "-m", "knell", "stop"])
+    for word in ["stop"] if number == signal.SIGUSR1 else ["approve", "confirm"]:
+        subprocess.run([sys.executable, "-m", "knell", word], stdout=subprocess.DEVNULL)
 
 signal.signal(signal.SIGUSR1, leave)
+signal.signal(signal.SIGUSR2, leave)
 while True:
     signal.pause()
 """
@@ -228,18 +230,63 @@ def by_session(stage: Stage, name: str) -> None:
     stage.tell("stop", "--session", name, cwd=stage.project)
 
 
-def by_itself(stage: Stage, name: str) -> None:
+def by_itself(stage: Stage, name: str, number: int = signal.SIGUSR1) -> None:
     """It says `knell stop`. Its keeper ends that command with everything else of the agent."""
     run = stage.run_of(name)
     assert run.process
+    os.kill(run.process.pid, number)
+    await_end(stage, name)
+    stage.tell("watch", "--once")
+
+
+def by_itself_with_reap(stage: Stage, name: str) -> None:
+    """The same where no watch is."""
+    run = stage.run_of(name)
+    assert run.process
     os.kill(run.process.pid, signal.SIGUSR1)
+    await_end(stage, name)
+    stage.tell("reap", "--yes")
+
+
+def by_own_approval(stage: Stage, name: str) -> None:
+    """It approves and confirms; what ends it then is one of its own processes."""
+    stage.tell("ask", name)
+    by_itself(stage, name, signal.SIGUSR2)
+
+
+def by_cut_off(stage: Stage, name: str) -> None:
+    """The command that ends it is killed when the keeper has its order."""
+    assert cut_off(stage.house, "stop", name) == -signal.SIGKILL
+    await_end(stage, name)
+    stage.tell("watch", "--once")
+
+
+def cut_off(house: House, *words: str) -> int:
+    """`knell WORDS`, killed as soon as a keeper was told to end its agent."""
+    code = (
+        "import os, signal\n"
+        "from knell.processes.ending.loop import KeptEnding\n"
+        "real = KeptEnding.apply\n"
+        "def last(*told):\n"
+        "    real(*told)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "KeptEnding.apply = last\n"
+        "from knell.faces.cli import main\n"
+        "main()"
+    )
+    # An interpreter of its own, which finds the stage's kind.
+    argv = [sys.executable, "-c", code, *words]
+    return subprocess.run(argv, env=house.env, cwd=house.root, check=False, timeout=300).returncode
+
+
+def await_end(stage: Stage, name: str) -> None:
+    """Until a look has recorded it."""
 
     def over() -> bool:
         stage.house.knell.list()
         return not stage.run_of(name).live
 
     eventually(over)
-    stage.tell("watch", "--once")
 
 
 def by_overdue_answer(stage: Stage, name: str) -> None:
@@ -290,19 +337,23 @@ CALLERS: dict[str, Deed] = {
     "failed start": by_failed_start,
     "session": by_session,
     "itself": by_itself,
+    "itself, reap": by_itself_with_reap,
+    "own approval": by_own_approval,
+    "cut off": by_cut_off,
     "overdue": by_overdue_answer,
     "finished": by_whoever_finishes,
 }
+ENDED_WITH_IT = ("itself", "itself, reap", "cut off")
 STALLED = ("stalled", "watch", "kill_stalled")
 
 # Every file of life that ends runs by the engine, and the callers above that come through it.
 THROUGH = {
     "backends/join.py": ("kill",),  # ends the server itself, which is no agent: the step `reap`
     "end/kill.py": ("kill", "dissolve", "json kill", "restart"),
-    "end/stop.py": ("stop", "delete", "stop-agent", "session", "itself"),
+    "end/stop.py": ("stop", "delete", "stop-agent", "session", *ENDED_WITH_IT),
     "orchestrator/kill_stalled_agent.py": ("json kill", "kill_stalled"),
     "start/confirm.py": ("failed start",),
-    "teams/ask.py": ("kill-agent", "approval", "overdue"),
+    "teams/ask.py": ("kill-agent", "approval", "own approval", "overdue"),
     "watch/loop.py": ("finished",),
     "watch/stalled.py": ("stalled", "watch"),
 }
@@ -314,15 +365,12 @@ STEPS = ("row", "part", "reap", "revival", "cleanup", "tasks", "restart", "forgo
 UNASKED = "unasked"  # the caller has no way to ask for it
 WANTED = "wanted"  # an agent that stalled was not meant to be gone: it may come back
 ITSELF = "itself"  # the caller starts it again
-DEAD = "dead"  # the caller ends with the agent, and only a look takes the end in: decision 0018
 CLEANS = ("kill", "stalled", "kill_stalled", "json kill", "dissolve")
 EXCEPT = {
     **{(one, "cleanup"): UNASKED for one in CALLERS if one not in CLEANS},
     **{(one, "team"): UNASKED for one in CALLERS if one != "dissolve"},
     **{(one, step): WANTED for one in STALLED for step in ("restart", "forgotten")},
     ("restart", "restart"): ITSELF,
-    ("itself", "part"): DEAD,
-    ("itself", "revival"): DEAD,
 }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from knell.core.codes import Code, Notice
 from knell.core.death import Facts, certificate, lived
 from knell.core.errors import BadRequest, NoSuchAgent, NoSuchGroup, PlaceFailed
+from knell.core.ports.ending_store import End
 from knell.core.receipt import Conversation, Death, Ended, Pane, Proof, Receipt, Result
 from knell.core.run import Ending, Orphan, Outcome, Run, seen_ending
 
@@ -141,11 +142,18 @@ def record_end(world: World, run: Run, journal: Journal) -> Receipt:
         death=_death(world, run, agent, journal, run.ending or ending, at),
         **_last_facts(journal),
     )
+    # Its asker may have ended with it, and this is only a look: it leaves the steps to others.
+    owed = asked and _is_asked(ending, run.ending)
     run = run._replace(ending=ending, ended_at=at)
-    receipt = _record(world, run, agent, receipt, journal)
+    receipt = _record(world, run, agent, receipt, journal, owed=owed)
     if asked and agent:
         world.steps.note_ended(agent, run, receipt)
     return receipt
+
+
+def _is_asked(ending: Ending, asked: Ending | None) -> bool:
+    """Whether it ended as it was asked for, and did not crash or leave just before."""
+    return asked is not None and (ending.by, ending.reason) == (asked.by, asked.reason)
 
 
 def _learn_last_conversation(world: World, agent: Agent | None, run: Run) -> Conversation:
@@ -171,10 +179,16 @@ def record_left_receipt(world: World, run: Run, left: Receipt, journal: Journal)
 
 
 def _record(
-    world: World, run: Run, agent: Agent | None, receipt: Receipt, journal: Journal
+    world: World,
+    run: Run,
+    agent: Agent | None,
+    receipt: Receipt,
+    journal: Journal,
+    *,
+    owed: bool = False,
 ) -> Receipt:
     kept = kept_orphans(run, journal, agent.tag if agent else "")
-    receipt = world.store.endings.end(run, receipt, kept)
+    [receipt] = world.store.endings.end_all([End(run, receipt, kept, owed=owed)])
     if agent and agent.restart > 0:
         from knell.life.base.restart_plans import forget_unneeded
 

@@ -249,7 +249,7 @@ def record(world: "World", case: Case) -> Case:
             world.store.runs.track_orphans(survived_orphans(run, report, case.agent.tag))
             world.store.endings.spare(run.id, receipt)
         else:
-            receipt = world.store.endings.end(*end_of(case, report, receipt))
+            receipt = world.store.endings.end_all([end_of(case, report, receipt)])[0]
         return case._replace(receipt=receipt)
     except StoreFailed as error:
         warnings = tuple(dict.fromkeys((*receipt.warnings, unrecorded(error))))

@@ -21,6 +21,7 @@ from knell.life.base.members import forget_dead, living_orphans, protected_now, 
 from knell.life.base.receipts import blank, result_of, unrecorded, would_end
 from knell.life.base.take_in import take_in_journals
 from knell.life.end.engine import close_pane
+from knell.life.end.owed import take_owed
 
 
 class OrphanEnd(NamedTuple):
@@ -53,6 +54,7 @@ def reap(
         return Reaped(orphans, [])
     if not dry_run:
         check_agents(world, who, Deed.REAP, [o.agent for o in orphans], confirmed=True)
+        take_owed(world, names)
         if not names:
             world.steps.reap_backends(who.by)
     way = _reaping(world, who.by, grace)

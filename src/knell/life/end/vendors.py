@@ -133,9 +133,16 @@ def end_revived(world: World, cases: list[Case]) -> list[Case]:
         waited += STEP
         for case in watched:
             member = same_conversation(world, case.agent.kind, case.conversation.id)
-            if member and case.run.id not in done:
+            if member and case.run.id not in done and not _is_knells(world, case, member):
                 done[case.run.id] = _end_again(world, case, member, helpers[case.run.id])
     return [done.get(case.run.id, case) for case in cases]
+
+
+def _is_knells(world: World, case: Case, member: FoundProcess) -> bool:
+    """Whether it is an agent in knell's charge: `knell resume` may have been faster than we."""
+    live = world.store.runs.live()
+    again = any(run.agent == case.run.agent and run.id != case.run.id for run in live)
+    return again or any(one.same_as(member.process) for run in live for one in run.processes)
 
 
 def _end_again(world: World, case: Case, member: FoundProcess, helpers: list[Helper]) -> Case:

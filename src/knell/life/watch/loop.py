@@ -1,9 +1,10 @@
 """The watch: one process a host that keeps the records true and ends or restarts agents.
 
 A round: take in keepers' journals and look where the records drifted, finish interrupted endings
-and shutdown requests, judge the agents that live, act by policy, restart, report. Each act is an
-event, so the events are the audit trail. The watch keeps nothing that matters in memory: killed at
-any moment, the next watcher, or the next command, continues from the store.
+and shutdown requests, take the steps that endings lack, judge the agents that live, act by policy,
+restart, report. Each act is an event, so the events are the audit trail. The watch keeps nothing
+that matters in memory: killed at any moment, the next watcher, or the next command, continues from
+the store.
 """
 
 import os
@@ -29,6 +30,7 @@ from knell.life.base.restore import backup_age
 from knell.life.base.take_in import take_in_journals
 from knell.life.end.cleanup import sweep_sessions
 from knell.life.end.engine import end
+from knell.life.end.owed import take_owed
 from knell.life.end.prune import prune
 from knell.life.look.snapshot import newest_event
 from knell.life.registry.reconcile import INTERVALS, reconcile
@@ -143,6 +145,7 @@ class WatchLoop:
         if live is not None:
             drifts = self._try(lambda: reconcile(world, live)) or []
             self._try(lambda: finish_interrupted(world, live, BY))
+        self._try(lambda: take_owed(world))
         self._try(self._tidy)
         self._try(self._back_up)
         self._try(self.requests.act)
@@ -158,6 +161,7 @@ class WatchLoop:
         """Does what cannot wait for the next round: records ends, and restarts what is due."""
         self.troubles = []
         self._try(lambda: take_in_journals(self.world))
+        self._try(lambda: take_owed(self.world))
         self._try(self._tidy)
         self._try(self._restart)
         self._try(lambda: forget_unneeded(self.world))
