@@ -3,7 +3,7 @@
 import json
 
 from fleets import Fleet
-from house import eventually
+from house import alive, eventually
 
 
 def states(fleet: Fleet) -> list[str]:
@@ -127,6 +127,38 @@ def test_the_verbs_mean_the_same_on_another_host(fleet: Fleet) -> None:
         fleet.database.sql("SELECT host, seq FROM knell.events GROUP BY 1, 2 HAVING count(*) > 1")
         == []
     )
+
+
+def test_what_the_host_warns_of_is_shown_and_the_agent_with_it(fleet: Fleet) -> None:
+    origin = fleet.join("build-7", link=False)
+    (origin.root / ".hermes").mkdir()
+    (origin.root / ".hermes" / "agent-sessions.yaml").write_text("tmux_sessions: [")
+    words = ("--name", "luna", "--in", "headless", "--cwd", str(origin.root), "--wait", "200")
+    with fleet.linked("build-7"):
+        done = fleet.boss.run("spawn", "--host", "build-7", *words, "--", "sleep", "100")
+        assert (done.returncode, "luna: command runs as PID" in done.stdout) == (0, True), done
+        assert done.stderr.startswith("warning: the row of 'luna' was not written: "), done
+        assert "Traceback" not in done.stderr
+
+
+def test_an_order_with_options_that_no_verb_takes_does_nothing(fleet: Fleet) -> None:
+    """They come from outside, as the arguments of a program do. The link is a process of its own,
+    as only the import of `knell.Knell` has the types of arguments checked."""
+    luna = fleet.join("build-7").spawn(name="luna").run.process
+    fleet.await_agent("build-7", "luna")
+    bad: tuple[tuple[str, str, dict[str, object], str], ...] = (
+        ("kill", "luna@build-7", {"cleanup": "sweep"}, "cleanup"),
+        ("kill", "luna@build-7", {"grace": "2"}, "grace"),
+        ("restart", "luna@build-7", {"yes": "no"}, "yes"),
+    )
+    for verb, target, options, name in bad:
+        [one] = fleet.boss.knell.fleet.order(verb, target, options, wait=200)
+        assert one.order, (verb, options)
+        error = one.order.answer["error"]
+        assert error["code"] == "bad_parameter", (verb, options, one.order)
+        assert error["message"].startswith(f"{name} must be ")
+    assert luna
+    assert alive(luna.pid)
 
 
 def run_of(fleet: Fleet) -> str:

@@ -47,7 +47,7 @@ class BadRequest(AskerError):
 
 
 class BadParameter(BadRequest):
-    """An argument of a tool or a JSON command that it does not have, or cannot take."""
+    """An argument of a tool, a JSON command or the API that it does not have, or cannot take."""
 
     code = Code.BAD_PARAMETER
 

@@ -148,8 +148,9 @@ def ask_one(
         output.print_lines(far_answers.failure_lines(one.asked.host, said))
         return Exit(said["exit"])
     answer = one.order.answer
-    for one in answer.get("warnings", ()):
-        output.print_error(f"warning: {one['text']}")
+    for warning in answer.get("warnings", ()):  # a text, from hosts of before
+        told = warning if isinstance(warning, str) else warning["text"]
+        output.print_error(f"warning: {told}")
     document = {**answer["document"], "host": one.asked.host}
     lines = map(printable, str(answer["text"]).split("\n"))  # as another host wrote it
     output.print_result(document, "\n".join(lines))

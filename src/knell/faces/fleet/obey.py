@@ -7,7 +7,7 @@ every branch finds out what was done already."""
 from collections.abc import Callable
 from typing import Any
 
-from knell.api import Knell
+from knell import Knell  # not of knell.api: an order's options are checked as a program's are
 from knell.core.authority import Caller
 from knell.core.codes import Code
 from knell.core.errors import BadRequest, KnellError, Refused
