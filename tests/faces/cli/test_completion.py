@@ -155,6 +155,12 @@ def test_a_broken_store_completes_nothing_and_says_nothing(house: House) -> None
     assert completed(house, "kill", "lu") == []
 
 
+def test_behind_a_mistyped_verb_nothing_is_said(house: House) -> None:
+    """It would stand in the middle of the line that is being typed."""
+    assert "list" in completed(house, "team", "xyz", "")
+    assert "kill" in completed(house, "xyz", "")
+
+
 @pytest.mark.usefixtures("unused")
 def test_completing_starts_no_state(house: House) -> None:
     completed(house, "ki")

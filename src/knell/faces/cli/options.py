@@ -140,7 +140,8 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and self.get_command(ctx, args[0]) is None:
+        typing = ctx.resilient_parsing  # a shell completes the line: nothing may be said
+        if args and not typing and self.get_command(ctx, args[0]) is None:
             known = self.list_commands(ctx)
             why = f"there is no {ctx.command_path} {args[0]}"
             raise BadRequest(why, f"one of: {', '.join(known)}")
