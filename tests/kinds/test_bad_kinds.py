@@ -337,9 +337,11 @@ def test_what_runs_in_a_place_that_broke_is_seen_and_ended(house: House, become:
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     for verb, names in (("stop", ("eve", "luna")), ("kill", ("ada",))):
         receipts = house.json(verb, *names)["receipts"]
-        assert [(one["result"], one["proof"]) for one in receipts] == [("ended", "proven")] * len(
-            names
-        )
+        assert {one["agent"] for one in receipts} == {*names}
+        for one in receipts:
+            assert (one["result"], one["proof"]) == ("ended", "proven"), one
+            unclosed = "pane_not_closed" in {warning["code"] for warning in one["warnings"]}
+            assert unclosed is (one["agent"] != "luna"), "nobody can say what became of it"
 
 
 def test_a_place_that_cannot_open_is_a_start_that_failed(house: House) -> None:

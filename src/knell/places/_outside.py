@@ -29,7 +29,7 @@ class OutsidePlace:
             self._inner = make()
         except AskerError as error:
             self.broken = error
-        self.has_panes = self._inner is not None and self._inner.has_panes
+        self.has_panes = self._inner is None or self._inner.has_panes
 
     def open(self, launch: Launch) -> Place:
         return self._asked(Place, "open", launch)
