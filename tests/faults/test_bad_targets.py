@@ -153,11 +153,6 @@ def test_an_option_that_is_not_knells_is_given_to_nobody(
     assert house.json("list")["agents"] == []
 
 
-def test_a_host_that_has_no_name_is_quoted(house: House) -> None:
-    what = complaint(house.run("stop", "luna@"), USAGE).what
-    assert what == "'luna@' is no target of the fleet"
-
-
 def test_adopting_what_is_in_knells_charge_says_so(house: House, luna: int) -> None:
     assert complaint(house.run("adopt", "luna"), FAILED).hint.endswith("knell show luna")
     assert untouched(house, luna)

@@ -57,7 +57,8 @@ def caller(world: World, live: Sequence[Run] | None = None, seen: Seen | None = 
     if not doubt and (doubt := _hidden(world, here, chain, seen)):
         way_out = SHOWN_ALL
     if not doubt and any(one.name in MULTIPLEXERS for one in chain):
-        from knell.life.base.caller_doubts import opened_by_command  # most commands are not in one
+        # Most commands are not in one.
+        from knell.life.base.caller_doubts import opened_by_command
 
         doubt = opened_by_command(world, here, chain)
         way_out = TYPE_FIRST if doubt else ""
@@ -182,9 +183,8 @@ def orphaned(
     older = [run for run in here if run.process and run.process.start <= top.start]
     if not older:
         return ""
-    from knell.life.base.caller_doubts import (
-        left_by_tmux,
-    )  # most branches are older than the agents
+    # Most branches are older than the agents.
+    from knell.life.base.caller_doubts import left_by_tmux
 
     return left_by_tmux(world, older[0], chain, top)
 
