@@ -54,7 +54,7 @@ chaos: export KNELL_CHAOS := $(if $(QUICK),short,long)
 chaos: export KNELL_CHAOS_SEED := $(or $(SEED),$(shell date +%s))
 chaos: $(VENV)/.dev ## break knell on purpose, for up to half an hour; QUICK=1 for less, SEED=7 to repeat; writes docs/chaos.md
 	@scripts/setup-system test
-	$(BIN)/python -m pytest -n 4 --dist worksteal --timeout 600 -o faulthandler_timeout=580 tests/chaos tests $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist worksteal --timeout 600 -o faulthandler_timeout=580 --hypothesis-seed $$KNELL_CHAOS_SEED tests/chaos tests $(ARGS)
 
 mutants: $(VENV)/.dev ## break the source on purpose, and see that the item's own test notices; ARGS='O13 H33' to choose
 	@scripts/setup-system test

@@ -3,8 +3,8 @@
 `make test` runs the scenes in a small version, without the fuzzers, the broken disks, the crowds
 and whatever else is marked `stress`. `make chaos` runs the long version of everything (`QUICK=1`: a
 short one) with a seed of its own that it prints; and from the other folders, those tests that are
-marked `stress`, and those of faults that were once found (P and K of docs/contracts.md). It writes
-docs/chaos.md when all of it passed.
+marked `stress`, those with examples that Hypothesis makes up, and those of faults that were once
+found (P and K of docs/contracts.md). It writes docs/chaos.md when all of it passed.
 """
 
 import os
@@ -59,13 +59,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the other folders, `make chaos` runs only what stresses, and the tests of faults."""
+    """Of the other folders, `make chaos` runs only what stresses, the tests of faults, and those
+    with made-up examples, of which it makes up new ones."""
     if version():
         others = [one for one in items if HERE not in one.path.parents]
-        kept = [one for one in others if FAULT.search(one.name) or one.get_closest_marker("stress")]
-        left_out = {*others} - {*kept}
+        left_out = {one for one in others if not is_for_chaos(one)}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [one for one in items if one not in left_out]
+
+
+def is_for_chaos(item: pytest.Item) -> bool:
+    made_up = isinstance(item, pytest.Function) and hasattr(item.obj, "is_hypothesis_test")
+    return made_up or bool(FAULT.search(item.name) or item.get_closest_marker("stress"))
 
 
 def pytest_report_header() -> str:

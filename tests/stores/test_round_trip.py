@@ -67,6 +67,7 @@ AGENT = st.builds(
     conversation=TEXT,
     created_at=TOLD,
     restart=NUMBER,
+    cut_off_after=NUMBER,
 )
 RUN = st.builds(
     Run,

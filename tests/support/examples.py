@@ -7,8 +7,7 @@ from hypothesis import settings
 
 
 def some_of(all_of_them: int, **more: Any) -> settings:
-    """All of them in `make chaos`; in `make test`, whose examples are the same each time, a third.
-
-    What a third finds nothing in, the rest rarely does; new examples are what finds more."""
+    """In `make test`, whose examples are the same each time, a third: where that finds nothing, the
+    rest rarely does. New examples find more: `make chaos` makes up all of them anew."""
     number = all_of_them if os.environ.get("KNELL_CHAOS") else all_of_them // 3
     return settings(max_examples=number, **more)
