@@ -299,10 +299,7 @@ def test_every_declared_dependency_is_imported_and_every_import_is_declared() ->
     wanted = {re.split(r"[\[<>=;~! ]", one)[0].split(".")[0] for one in declared}
     used = {name.split(".")[0] for tree in modules().values() for _, name in imports(tree)}
     assert wanted - used == set()
-    ours = {
-        "knell",
-        *(Path(path).stem for path in modules()),
-    }  # a keeper's files import one another
+    ours = {"knell", *(Path(path).stem for path in modules())}  # a keeper's files import each other
     others = {name for name in used if not name.startswith("_")} - ours - sys.stdlib_module_names
     assert others - wanted == {"mcp_types"}  # it is a part of mcp
 

@@ -221,9 +221,9 @@ class Hasty(RealWorld):
     """The real machine, and no patience with kitty."""
 
     def place(self, name: str, *, usable: bool = False) -> Terminal:
-        return (
-            Kitty(self.env, timeout=0.3) if name == "kitty" else super().place(name, usable=usable)
-        )
+        if name == "kitty":
+            return Kitty(self.env, timeout=0.3)
+        return super().place(name, usable=usable)
 
 
 def test_a_kitty_that_listens_and_never_answers(house: House, tally: Tally) -> None:

@@ -31,9 +31,8 @@ def test_every_verb_takes_it(house: House, brought: str) -> None:
 def started(aviary: Aviary, walk: Walk) -> None:
     walk.says(*spawn_words("ada"), has="ada")
     aviary.await_prompt()
-    walk.says(
-        "run", "--name", "eva", "robin", has="robin is here"
-    )  # leaves at the end of its input
+    # It leaves at the end of its input.
+    walk.says("run", "--name", "eva", "robin", has="robin is here")
     row = ("--agent", "robin", "--session", "made", "--workspace", str(walk.house.root))
     walk.says("create", *row, "--tmux-server", "test", has="made")
     walk.says("kill", "made", has="made")

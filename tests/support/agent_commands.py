@@ -19,7 +19,7 @@ JSON, `{"words": [...], "env": {...}, "without": [...]}`, and what is answered i
 
 Words are those of `knell`, or ("env",) for its environment, or ("exec", *argv) for any program. A
 command with an environment of its own (`env`, `without`) is started with `python -m knell`, since
-others may read in /proc with which environment a process began; `real=True` asks for that too.
+others may read in /proc with which environment a process began.
 """
 
 import gc
@@ -72,7 +72,7 @@ def serve(caller):
     words = told["words"]
     if words == ["env"]:
         answer = [0, json.dumps(dict(os.environ)), ""]
-    elif words[0] != "exec" and env == dict(os.environ) and not told["real"]:
+    elif words[0] != "exec" and env == dict(os.environ):
         answer = forked(words, told["support"])
     else:
         argv = words[1:] if words[0] == "exec" else [sys.executable, "-m", "knell", *words]
@@ -109,14 +109,15 @@ WARM = (
 # -- the test's side -------------------------------------------------------------------------------
 
 
-def tell(door: Path, *words: str, env: dict[str, str] | None = None, without: Any = (),
-         real: bool = False) -> socket.socket:  # fmt: skip
+def tell(
+    door: Path, *words: str, env: dict[str, str] | None = None, without: Any = ()
+) -> socket.socket:
     """Begins `knell WORDS` inside the agent at that door."""
     caller = socket.socket(socket.AF_UNIX)
     caller.settimeout(300)
     caller.connect(str(door))
     told: dict[str, Any] = {"words": words, "env": env or {}, "without": list(without)}
-    told |= {"support": SUPPORT, "real": real}
+    told |= {"support": SUPPORT}
     caller.sendall((json.dumps(told) + "\n").encode())
     return caller
 

@@ -180,7 +180,7 @@ def spawn_arguments(
     known = words[0] != "command" and kinds.has(words[0], offered=not plain)
     if not known and not plain:
         own_path = any(one.startswith("PATH=") for one in options.get("env", ()))
-        _check_spelling(kinds, words[0], is_on_path=not host and not own_path)
+        _check_spelling(kinds, words[0], must_be_on_path=not host and not own_path)
     if known and words[1:2] == ("--",):
         words = (words[0], *words[2:])
     env = tuple(_assignment(text) for text in options.pop("env", ()))
@@ -190,17 +190,17 @@ def spawn_arguments(
     return {**options, "kind": kind, "args": words[1:] if known else words, "env": dict(env)}
 
 
-def _check_spelling(kinds: "Kinds", word: str, *, is_on_path: bool) -> None:
+def _check_spelling(kinds: "Kinds", word: str, *, must_be_on_path: bool) -> None:
     """Refuses a misspelt kind or program, which would be started as a command and fail.
 
-    `is_on_path`: a program must be on the PATH of this process, if its path is not given."""
+    `must_be_on_path`: on the PATH of this process, unless the word is a path itself."""
     import difflib
     import shutil
 
     close = difflib.get_close_matches(word, kinds.names(), 1)
     if close == [word] or shutil.which(word):
         return
-    if close or (is_on_path and "/" not in word):
+    if close or (must_be_on_path and "/" not in word):
         why = f"'{word}' is no kind of agent, and no program of that name is on PATH"
         raise BadRequest(why, f"did you mean {close[0]}?" if close else KINDS_ARE)
 
