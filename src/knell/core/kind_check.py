@@ -12,8 +12,8 @@ from knell.core.kind import Kind
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# No program alone sets these: without them other agents break, and with them every process that
-# lost its parent would pass for what an agent left behind.
+# Set by more than one program. Stripped, they would break other agents; as `child_env`, they would
+# make every process that lost its parent pass for what an agent left behind.
 EVERYBODYS = frozenset({
     "HOME", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "SHELL", "USER", "LOGNAME", "TERM", "LANG",
     "TMPDIR", "DISPLAY", "EDITOR", "PAGER", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK",

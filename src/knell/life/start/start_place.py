@@ -59,7 +59,7 @@ def place_to_restart_in(world: World, agent: Agent, last: Place, *, free: bool) 
 
 
 def check_has_terminal(world: World, kind: str, args: tuple[str, ...], place: str) -> None:
-    """Refuses to start a program headless that needs a terminal; for places not asked for."""
+    """Refuses to start a program without the terminal that it needs; not if that was asked for."""
     if place == HEADLESS and needs_terminal(world.kind(kind), args):
         hint = f"{PANE}; `knell run {kind}` takes the terminal that you are in"
         raise Refused(f"{kind} needs a terminal to run in", hint, code=Code.NO_TERMINAL)
