@@ -52,11 +52,14 @@ def _is_texts(value: object) -> bool:
     return all(map(_encodes, cast("Sequence[object]", value)))
 
 
-def _is_table(value: object) -> bool:
+def _is_environment(value: object) -> bool:
+    """With another name, or a null byte, no program could be started in it."""
     if not isinstance(value, Mapping):
         return False
     pairs = cast("Mapping[object, object]", value).items()
-    return all(_encodes(one) for pair in pairs for one in pair)
+    return all(_is_text(name) and _is_text(text) for name, text in pairs) and not any(
+        not name or "=" in name for name in cast("Mapping[str, str]", value)
+    )
 
 
 # Annotation → what fits, and what a message calls it. What is not here is not checked.
@@ -67,7 +70,7 @@ TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
     "float": (_is_number, "a number"),
     "str | int": (lambda value: _is_text(value) or _is_whole(value), "a text or a number"),
     "Sequence[str]": (_is_texts, "a list of texts"),
-    "Mapping[str, str]": (_is_table, "a dictionary of texts"),
+    "Mapping[str, str]": (_is_environment, "a dictionary of variables and their values"),
 }
 
 
