@@ -9,8 +9,11 @@ from knell.core.ports.processes import Target
 from knell.processes.os import system
 
 LOOKS = 20  # a process that gets SIGSTOP may be in the middle of a fork
-LONGEST = 0.5  # seconds of a chase
+LONGEST = 0.5  # seconds of a chase on an idle machine
 QUIET = 100  # looks in a row without a new pid: then nothing on this machine hops
+# Seconds without a new pid for each process that waits for the same processor: what hops waits too,
+# and on a busy machine a hundred looks may be over before it runs again.
+TURN = 0.01
 BEHIND = 8  # how many of the newest pids are looked at
 
 
@@ -71,14 +74,17 @@ def _stop_newest(run: str, spared: set[int]) -> dict[int, int]:
     """Stops each of them until no new one comes: pid → pidfd."""
     stopped: dict[int, int] = {}
     newest = quiet = 0
-    until = time.monotonic() + LONGEST
-    while quiet < QUIET and time.monotonic() < until:
+    now = calm_since = time.monotonic()
+    until = now + LONGEST * (1 + system.waiting_to_run())
+    while now < until and (quiet < QUIET or now < calm_since + TURN * system.waiting_to_run()):
         seen, newest = newest, system.newest_pid()
         quiet = quiet + 1 if newest == seen else 0
         for pid in range(newest, max(newest - BEHIND, 1), -1):
             fd = _stop(pid, run) if pid not in spared and pid not in stopped else None
             if fd is not None:
                 stopped[pid], quiet = fd, 0
+        now = time.monotonic()
+        calm_since = calm_since if quiet else now
     return stopped
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CALM_LOOKS = 3  # empty scans in a row before "none found": one alone misses pid-hoppers
 BETWEEN_LOOKS = 0.002
 CAUGHT = 2.0  # seconds at most that one which hopped may take to die; a busy machine is slow
+HUNTED = 5.0  # seconds after a rung in which others that appear get this time as well
 RESCAN = 0.05  # while waiting: how often to look for processes that appeared since
 
 
@@ -66,7 +67,7 @@ class OutsideEnding:
                 system.close(self.fds.pop(pid))
                 self.refused.pop(pid, None)
                 self.led[pid] = self.found[pid].process.start
-        self._meet(self._scan())
+        (self._meet if self.schedule.steps else self._meet_hopper)(self._scan())
         inside = cgroup.pids(self.target.cgroup)
         self.hidden = bool(inside and inside - self._spared())
         if not self.fds and self.group.is_open:
@@ -170,13 +171,14 @@ class OutsideEnding:
         """Stops stamped processes that hop too fast for a look, where no cgroup holds them."""
         if self.target.keeper is None or self.target.cgroup:
             return
-        with newest_stopped(self.target.run, self._spared(), self.fds) as stopped:
-            self._meet_hopper(self._scan_again() if stopped else [])
+        with newest_stopped(self.target.run, self._spared(), self.fds):
+            self._meet_hopper(self._scan_again())  # also one that has come to rest meanwhile
 
     def _meet_hopper(self, fresh: list[int]) -> None:
         self._meet(fresh)
-        if fresh:  # time to die, also if it was caught after the last rung
-            self.schedule.next_at = max(self.schedule.next_at, time.monotonic() + CAUGHT)
+        now = time.monotonic()
+        if fresh and now < self.schedule.current_at + HUNTED:  # also if caught after the last rung
+            self.schedule.next_at = max(self.schedule.next_at, now + CAUGHT)
 
     def _spared(self) -> set[int]:
         return untouchable(self.scans.table(), self.scans.protected, self.target)

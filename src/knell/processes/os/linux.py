@@ -36,6 +36,7 @@ environment_of, printable, close = proc.environment_of, proc.printable, os.close
 line_of, machine_id = proc.line_of, proc.machine_id
 ELSEWHERE, cwd_of = linux_facts.ELSEWHERE, linux_facts.cwd_of
 newest_pid, numbers_in_turn = linux_facts.newest_pid, linux_facts.numbers_in_turn
+waiting_to_run = linux_facts.waiting_to_run
 stop_group, obeys_hangup_only = linux_facts.stop_group, linux_facts.obeys_hangup_only
 owner_of, lists_children = linux_facts.owner_of, linux_facts.lists_children
 reads_terminal = linux_facts.reads_terminal

@@ -74,6 +74,12 @@ def newest_pid() -> int:
     return int((read("/proc/loadavg").split() or [b"0"])[-1])
 
 
+def waiting_to_run() -> float:
+    """How many processes wait for each processor beside the one that asks; 0 if unknown."""
+    running = (read("/proc/loadavg").split() or [b"0"])[-2:][0].partition(b"/")[0]
+    return max(0, int(running) - 1) / (os.cpu_count() or 1)
+
+
 def numbers_in_turn() -> int:
     """How many pids are given before one comes again; 0 if that cannot be read."""
     return max(0, int(read("/proc/sys/kernel/pid_max") or b"0") - RESERVED)

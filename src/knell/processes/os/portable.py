@@ -211,7 +211,7 @@ def _none() -> int:
 stop_group = _no  # without a pidfd a group's number may be a stranger's by now
 obeys_hangup_only = _no  # who ignores which signals is not told: a shell is ended by the next rung
 lists_children = _no  # of no process: keepers must scan
-newest_pid = numbers_in_turn = _none
+newest_pid = numbers_in_turn = waiting_to_run = _none
 
 
 def cgroup_of(_pid: int | str) -> str | None:
