@@ -298,25 +298,29 @@ def test_an_agent_that_runs_again_is_left_alone(scene: Scene) -> None:
 
 @pytest.mark.parametrize(("late", "aborts"), [(True, 0), (False, 1)])
 def test_long_after_it_a_person_in_the_conversation_is_left_alone(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, *, late: bool, aborts: int
+    scene: Scene, *, late: bool, aborts: int
 ) -> None:
     scene.cut_off()
     scene.look()
-    monkeypatch.setattr(owed, "FRESH", -1.0 if late else 1e6)
+    looks_for_revivals(scene.house, seconds=-1.0 if late else 1e6)
     person = begun_by_hand(scene.house, "opencode", scene.luna.agent.conversation)
     with ended_at_last(person):
         owed.take_owed(scene.house.knell.world)
         assert (scene.aborts, scene.owed, person.poll()) == (aborts, [], None)
 
 
-def test_long_after_it_the_server_is_still_told_where_nobody_is(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_after_it_the_server_is_still_told_where_nobody_is(scene: Scene) -> None:
     scene.cut_off()
     scene.look()
-    monkeypatch.setattr(owed, "FRESH", -1.0)
+    looks_for_revivals(scene.house, seconds=-1.0)
     owed.take_owed(scene.house.knell.world)
     assert (scene.aborts, scene.owed) == (1, [])
+
+
+def looks_for_revivals(house: House, seconds: float) -> None:
+    """How long after an ending a program in its conversation counts as a supervisor's."""
+    world = house.knell.world
+    vars(world)["settings"] = world.settings._replace(stop_watch_after=seconds)
 
 
 def begun_by_hand(house: House, program: str, conversation: str) -> "subprocess.Popen[bytes]":
@@ -361,7 +365,7 @@ def test_an_agent_that_knell_started_again_meanwhile_is_no_revival(stage: Stage)
     assert case
     configure(stage.house, QUICK)
     stage.tell("resume", "luna")
-    vars(world)["settings"] = world.settings._replace(stop_watch_after=1.0)
+    looks_for_revivals(stage.house, seconds=1.0)
     with ended_at_last(supervisor(stage)):
         assert end_revived(world, [case]) == [case]
     again = stage.run_of("luna")

@@ -20,10 +20,6 @@ from knell.core.times import seconds_of
 from knell.life.base.conversation import find_conversation
 from knell.life.base.conversation_users import conversation_user
 
-# Seconds after its end in which a program in the agent's conversation is a supervisor's, as after
-# any ending. Later a person may have gone on by hand.
-FRESH = 120.0
-
 
 def take_owed(world: World, names: Sequence[str] = ()) -> None:
     """Takes the steps of the runs that lack them, of these agents if names are given, once."""
@@ -74,7 +70,9 @@ def _case_of(world: World, run: Run) -> Case | None:
     if newest is None or newest.id != run.id:
         return None  # it was started again, and with it perhaps the conversation
     kind = world.kinds.kind_or_command(agent.kind)
-    late = abs(world.seconds() - seconds_of(run.ended_at)) > FRESH
+    # Every ending looks so long for what a supervisor starts again. Later it may be a person who
+    # continues the conversation by hand.
+    late = abs(world.seconds() - seconds_of(run.ended_at)) > world.settings.stop_watch_after
     if late and agent.conversation and conversation_user(world, agent, kind):
         return None
     way = Way(ladders.KILL, run.ending)
