@@ -4,14 +4,14 @@ import os
 
 import pytest
 
-from every_verb import Walk
+from every_verb import Walk, led
 from house import House, eventually
 from knell.faces.cli.group import VERBS
 from robin import BRINGS, Aviary, spawn_words
 
 # Verbs that know no agent, or serve until they are stopped; their own tests play them.
 WITHOUT = {
-    *("top", "web", "attach", "fleet", "orders", "mcp", "hooks", "skills", "demo", "bug-report"),
+    *("top", "web", "attach", "mcp", "hooks", "skills", "demo", "bug-report"),
     *("completion", "uninstall", "man", "help"),
 }
 
@@ -22,7 +22,7 @@ def test_every_verb_takes_it(house: House, brought: str) -> None:
     walk = Walk(house)
     started(aviary, walk)
     looked_at(walk)
-    led(walk)
+    led(walk, "ada")
     ended(aviary, walk)
     assert walk.failed == {}
     assert walk.said == VERBS.keys() - WITHOUT
@@ -47,22 +47,9 @@ def looked_at(walk: Walk) -> None:
     walk.says("screen", "ada", has="robin is here")
     walk.says("logs", "ada", has="robin is here")
     walk.says("path", "ada")
-    walk.says("beat", "ada")
     for verb in ("stalled", "events", "night", "doctor", "prune"):
         walk.says(verb)
     walk.says("watch", "--once")
-    walk.says("monitor", "--once")
-    walk.says("invoke", "monitor-agent-lifecycle", "{}", has="ada")
-
-
-def led(walk: Walk) -> None:
-    walk.says("team", "create", "crew")
-    walk.says("task", "list")
-    walk.says("send", "ada", "--", "well sung")
-    walk.says("inbox", "ada", has="well sung")
-    walk.says("ask", "ada")
-    for verb in ("approve", "confirm", "reject"):
-        walk.says(verb, code=1, has="no open request")  # nobody asked this caller
 
 
 def ended(aviary: Aviary, walk: Walk) -> None:

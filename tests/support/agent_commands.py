@@ -22,16 +22,14 @@ command with an environment of its own (`env`, `without`) is started with `pytho
 others may read in /proc with which environment a process began.
 """
 
-import gc
 import importlib
 import json
 import os
 import socket
-import sys
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
+
+from preloaded import become_knell, settle
 
 # What only a command needs is imported by the first one: many agents are only there.
 AGENT = """
@@ -138,44 +136,9 @@ def heard(caller: socket.socket) -> tuple[int, str, str]:
 def preload() -> None:
     for name in WARM:
         importlib.import_module(name)
-    gc.collect()
-    gc.freeze()  # as the preloaded parent of the tests does it
+    settle()
 
 
 def become(words: list[str], out: int, err: int) -> NoReturn:
-    """This process is the command from here on, with streams as a start would have opened them."""
-    code = 1
-    try:
-        null = os.open(os.devnull, os.O_RDWR)
-        for number, fd in enumerate((null, out, err)):
-            os.dup2(fd, number)
-        os.closerange(3, 1024)
-        for number, name in enumerate(("stdin", "stdout", "stderr")):
-            how = "backslashreplace" if name == "stderr" else "surrogateescape"
-            stream = open(  # noqa: SIM115  # it stays open as long as the process
-                number, "w" if number else "r", encoding="utf-8", errors=how, closefd=False
-            )
-            setattr(sys, name, stream)
-            setattr(sys, f"__{name}__", stream)
-        sys.argv = [str(Path(sys.modules["knell"].__file__ or "").with_name("__main__.py")), *words]
-        code = run(importlib.import_module("knell.faces.cli").main)
-    finally:
-        os._exit(code)
-
-
-def run(main: Callable[[], object]) -> int:
-    """As the interpreter runs it."""
-    code: Any = 0
-    try:
-        main()
-    except SystemExit as left:
-        code = left.code
-    except BaseException:  # noqa: BLE001  # whatever it is, it is told as usual
-        traceback.print_exc()
-        code = 1
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            code = code or 120
-    return code if isinstance(code, int) else int(code is not None)
+    """This process is the command from here on."""
+    become_knell(words, (os.open(os.devnull, os.O_RDWR), out, err))

@@ -39,7 +39,7 @@ def every_verb(house: House) -> dict[str, Any]:
     walk = Walk(house)
     started(walk)
     looked_at(walk)
-    led(walk)
+    led(walk, "luna")
     set_up(walk)
     names = ended(walk)
     return {"failed": walk.failed, "said": sorted(walk.said), "left": names}
@@ -76,19 +76,19 @@ def looked_at(walk: Walk) -> None:
     walk.says("kill", "--dry-run", "luna", has="luna")
 
 
-def led(walk: Walk) -> None:
+def led(walk: Walk, name: str) -> None:
     walk.says("team", "create", "crew")
     walk.says("task", "list")
-    walk.says("send", "luna", "--", "well done")
-    walk.says("inbox", "luna", has="well done")
-    walk.says("beat", "luna")
-    walk.says("ask", "luna")
+    walk.says("send", name, "--", "well done")
+    walk.says("inbox", name, has="well done")
+    walk.says("beat", name)
+    walk.says("ask", name)
     for verb in ("approve", "confirm", "reject"):
         walk.says(verb, code=1, has="no open request")  # nobody asked this caller
     walk.says("fleet", "status", has="in no fleet")
     walk.says("orders", code=1, has="fleet")
     walk.says("monitor", "--once")
-    walk.says("invoke", "monitor-agent-lifecycle", "{}")
+    walk.says("invoke", "monitor-agent-lifecycle", "{}", has=name)
 
 
 def set_up(walk: Walk) -> None:

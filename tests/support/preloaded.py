@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
@@ -272,8 +273,13 @@ def preload(needs: str) -> None:
             importlib.import_module(found.name)
     for name in (*LAZY, *(LAZY_MCP if needs == "mcp" else ())):
         importlib.import_module(name)
+    settle()
+
+
+def settle() -> None:
+    """What is there already need not be looked at, and so copied, by each child."""
     gc.collect()
-    gc.freeze()  # what is there already need not be looked at, and so copied, by each child
+    gc.freeze()
 
 
 def serve() -> None:
@@ -311,10 +317,7 @@ def become(fds: list[int]) -> NoReturn:
         conn, *streams = fds
         (size,) = NUMBER.unpack(_exactly(conn, NUMBER.size))
         script, args, env, cwd = json.loads(_exactly(conn, size))
-        for number, fd in enumerate(streams):
-            os.dup2(fd, number)
-        os.closerange(3, 1024)
-        _take_streams()
+        take_streams(streams)
         os.environ.clear()
         os.environ.update(env)
         os.chdir(cwd)
@@ -322,12 +325,26 @@ def become(fds: list[int]) -> NoReturn:
             sys.argv, sys.path[0] = [script, *args], str(Path(script).parent)
             code = _run(lambda: runpy.run_path(script, run_name="__main__"))
         else:
-            main = importlib.import_module("knell.faces.cli").main
-            package = Path(sys.modules["knell"].__file__ or "")
-            sys.argv = [str(package.with_name("__main__.py")), *args]
-            code = _run(main)
+            code = run_knell(args)
     finally:
         os._exit(code)
+
+
+def become_knell(args: Sequence[str], streams: Sequence[int]) -> NoReturn:
+    """This process is `knell ARGS` from here on, with these streams, in its own environment."""
+    code = 1
+    try:
+        take_streams(streams)
+        code = run_knell(args)
+    finally:
+        os._exit(code)
+
+
+def run_knell(args: Sequence[str]) -> int:
+    main = importlib.import_module("knell.faces.cli").main
+    package = Path(sys.modules["knell"].__file__ or "")
+    sys.argv = [str(package.with_name("__main__.py")), *args]
+    return _run(main)
 
 
 def _run(main: Any) -> int:
@@ -347,8 +364,11 @@ def _run(main: Any) -> int:
     return code if isinstance(code, int) else int(code is not None)
 
 
-def _take_streams() -> None:
-    """The streams of this process, as the interpreter opens them in the locale C.UTF-8."""
+def take_streams(fds: Sequence[int]) -> None:
+    """Makes these the streams of this process, as the interpreter opens them in C.UTF-8."""
+    for number, fd in enumerate(fds):
+        os.dup2(fd, number)
+    os.closerange(3, 1024)
     errors = {"stdin": "surrogateescape", "stdout": "surrogateescape", "stderr": "backslashreplace"}
     for number, (name, how) in enumerate(errors.items()):
         stream = open(  # noqa: SIM115  # it stays open as long as the process

@@ -7,17 +7,16 @@ the process that was started there: `python FILE OUT COMMANDS`.
 """
 
 import contextlib
-import gc
 import importlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any, NoReturn
+
+from preloaded import become_knell, settle
 
 Done = subprocess.CompletedProcess[str]
 # What the commands need most, so that none of them has to import it again.
@@ -48,32 +47,12 @@ def ends(out: Path) -> list[Done]:
 # -- the side that runs them -----------------------------------------------------------------------
 
 
-def become(words: list[str], streams: tuple[IO[str], ...]) -> NoReturn:
-    """This process is that command from here on."""
-    code: Any = 1
-    try:
-        for number, file in enumerate(streams):
-            os.dup2(file.fileno(), number)
-        knell = sys.modules["knell"]
-        sys.argv = [str(Path(knell.__file__ or "").with_name("__main__.py")), *words]
-        sys.modules["knell.faces.cli"].main()
-        code = 0
-    except SystemExit as left:
-        code = left.code
-    except BaseException:  # noqa: BLE001  # as the interpreter does it
-        traceback.print_exc()
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):
-                stream.flush()
-        os._exit(code if isinstance(code, int) else int(code is not None))
-
-
 def run(words: list[str]) -> tuple[list[str], int, str, str]:
     with contextlib.ExitStack() as files:
         nothing = files.enter_context(open(os.devnull))
         said, err = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)]
-        pid = os.fork() or become(words, (nothing, said, err))
+        streams = [file.fileno() for file in (nothing, said, err)]
+        pid = os.fork() or become_knell(words, streams)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         for file in (said, err):
             file.seek(0)
@@ -85,8 +64,7 @@ def main() -> None:
     out, commands = sys.argv[1], json.loads(sys.argv[2])
     for name in NEEDED:
         importlib.import_module(name)
-    gc.collect()
-    gc.freeze()  # what is there already need not be looked at, and so copied, by each child
+    settle()
     found = [run(words) for words in commands]
     Path(f"{out}.new").write_text(json.dumps(found))
     os.rename(f"{out}.new", out)

@@ -14,6 +14,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from knell.core.errors import BadParameter
+from knell.core.orchestrator_task import Fate
+from knell.core.worktree import Cleanup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +77,7 @@ TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
 
 
 # What an ending would trip over only once the agent is gone.
-WORDS = {"tasks": ("fail", "retry", "requeue", "leave"), "cleanup": ("safe", "force")}
+WORDS: dict[str, tuple[str, ...]] = {"tasks": tuple(Fate), "cleanup": (Cleanup.SAFE, Cleanup.FORCE)}
 
 
 def check_arguments(cls: type) -> None:
